@@ -192,7 +192,7 @@ class ResultDirectory:
 
     @property
     def has_empty_trace(self) -> bool:
-        """True if the run was traced, but no traced event happened. Reads at most one row."""
+        """True if the run was traced, but the trace has no event. Reads at most one row."""
         import polars as pl  # noqa: PLC0415 - as above
 
         is_traced = self.summary.scenario["probes"].get("trace") is not None

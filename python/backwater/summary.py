@@ -315,7 +315,7 @@ def cost_facts(runs: Sequence[Summary], traffic: Sequence[Fact], events: str, ho
 
 
 def _run_paths() -> tuple[str, ...]:
-    """Returns the paths of `run.json` with a number, or with an optional part. Counters are not included."""
+    """Returns the paths of numbers in `run.json`, and of a deadlock. Counters are not included."""
     numbers = [each for each in fields(Summary) if each.type in {"int", "float"} and each.name != "seed"]
     drops = [f"drops.{cause}" for cause in ("buffer-full", "headroom", "link-down", "link-error", "time-to-live")]
     paths = [str(each.metadata.get("path", each.name)) for each in numbers]

@@ -66,7 +66,7 @@ def prepare(result: ResultDirectory, progress: Callable[[int, int], None] = lamb
             _move(made, place, result)
         return place
     except OSError:
-        # Read-only or full file system.
+        # The file system is read-only or full.
         elsewhere = tempfile.TemporaryDirectory(prefix="backwater-view-")
         try:
             _core.build_view(str(result.directory), elsewhere.name, progress)

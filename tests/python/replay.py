@@ -280,7 +280,7 @@ class Replay:
     # --- whole journeys
 
     def _before(self, visit: Visit) -> tuple[int, Frame, Port]:
-        """Returns the frame in which a queued packet arrived. Copies arrive and join queues in the same order."""
+        """Returns the frame in which a queued packet arrived. Copies arrive and join queues in one order."""
         node = visit.port[0]
         same = self.visits[node, visit.flow, visit.psn, visit.kind]
         arrivals = self.arrivals[node, visit.flow, visit.psn, visit.kind]

@@ -200,7 +200,7 @@ def test_verdicts_know_the_error(values: list[float], verdict: str, mirrored: bo
     ("values", "verdict"),
     [
         ([55.0, 60.0, 65.0], "too uncertain"),  # the error is 12.4, the expected interval is 20 wide
-        ([51.0, 53.0, 55.0], "reached, within error"),  # ± 5.0
+        ([51.0, 53.0, 55.0], "reached, within error"),  # the error is 5.0
         ([59.0, 60.0, 61.0], "reached"),
         ([72.0], "not reached"),
     ],
@@ -212,10 +212,10 @@ def test_the_effect_claimed_between_two_bounds_is_half_their_distance(values: li
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        ([1.0, 1.01, 1.02], "reached"),  # ± 0.025
-        ([1.03, 1.035, 1.04], "reached"),  # ± 0.012
-        ([1.03, 1.04, 1.05], "reached, within error"),  # ± 0.025
-        ([1.0, 1.03, 1.06], "too uncertain"),  # ± 0.075: the error exceeds the tolerance
+        ([1.0, 1.01, 1.02], "reached"),  # the error is 0.025
+        ([1.03, 1.035, 1.04], "reached"),  # the error is 0.012
+        ([1.03, 1.04, 1.05], "reached, within error"),  # the error is 0.025
+        ([1.0, 1.03, 1.06], "too uncertain"),  # the error, 0.075, exceeds the tolerance
         ([1.06, 1.07, 1.08], "not reached"),
         ([1.06], "not reached"),
     ],
@@ -228,7 +228,7 @@ def test_the_tolerated_error_is_the_effect_claimed(values: list[float], verdict:
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        ([98.0, 99.0, 100.0], "reached, within error"),  # ± 2.5
+        ([98.0, 99.0, 100.0], "reached, within error"),  # the error is 2.5
         ([98.0], "reached"),
         ([97.9], "not reached"),
         ([-100.0, 99.0, 298.0], "too uncertain"),

@@ -120,7 +120,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "pauses", relayed = true, stat = "count"', 1.0),
         ('kind = "pauses", relayed = false', 1.0),
         ('kind = "pauses", value = "duration", stat = "sum"', 20.0),
-        # Pauses begin at 10, 15 and 30 of 100 µs.
+        # In 100 µs, three pauses begin: at 10, 15 and 30 µs.
         ('kind = "pauses", stat = "rate"', 30_000.0),
         ('kind = "pauses", relayed = true, stat = "rate"', 10_000.0),
         ('kind = "pauses", from = "15 us", to = "65 us", stat = "rate"', 40_000.0),

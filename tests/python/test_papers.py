@@ -130,7 +130,7 @@ def test_srcc_hardly_needs_pauses_and_a_queue_is_short_again_soon(tmp_path: Path
 
 
 def test_dsh_pauses_less_than_sih_and_its_flows_are_done_sooner(tmp_path: Path) -> None:
-    """DSH figures 17 to 19 under DCQCN: pauses are 18.8–52.8 % shorter, and flows of both kinds finish sooner."""
+    """DSH figures 17 to 19, DCQCN: pauses are 18.8–52.8 % shorter. Fan-in and background flows finish sooner."""
     shorter = {'until = "2 ms"': 'until = "1.2 ms"'}
     sih, dsh = (
         run("dsh/fig17-19", {"cc": "DCQCN", "scheme": scheme, "fan-in": "0.4"}, tmp_path / scheme, shorter)

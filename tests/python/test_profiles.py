@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# Cargo locks its target directory.
+# Run in one worker, because Cargo locks its target directory.
 pytestmark = pytest.mark.xdist_group("machine")
 
 ROOT = Path(__file__).parents[2]

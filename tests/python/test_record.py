@@ -122,7 +122,8 @@ def test_a_record_is_a_file_with_a_line_for_each_point_and_curve(done: Path) -> 
     study = Study.plan(Experiment.load(done), "paper")
     fingerprints = [result.summary.fingerprint for job in study.jobs.values() if (result := store.result(job))]
     assert [each["fingerprint"] for each in document["points"]] == fingerprints
-    # Four distributions, two throughputs at each of two places, and arrivals at two places.
+    # The curves are four distributions, two throughputs at each of two places, and arrivals at two
+    # places.
     assert len(document["curves"]) == 4 + 4 + 2
     assert len(text) < 20_000
     recorded(done).write(Experiment.load(done))

@@ -37,7 +37,7 @@ def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
 def test_the_shipped_script_matches_the_installed_vl_convert() -> None:
     shipped = (Path(report.__file__).parent / "templates/vega.js").read_bytes()
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # The script is inside an HTML element.
+    # Escape the tag, because the script is inside an HTML element.
     made = made.replace("</script", "<\\/script")
     assert shipped == made.encode(), "vl-convert-python has another version: run make docs"
 

@@ -167,8 +167,8 @@ def test_a_notebook_shows_verdicts_and_completion_times(result: Result) -> None:
 
 
 # Two servers receive and relay at line rate through the same port. Their ACKs have priority, so
-# relayed packets accumulate. Later they arrive at one port despite PAUSEs, and the buffer has only
-# the planned size.
+# relayed packets accumulate. Later, these packets arrive at one port despite PAUSEs, while
+# the buffer has only the planned size.
 BACKLOG = """
 topology = { kind = "bcube", n = 6, delay = "100 ns" }
 run = { until = "2 ms", drain = "20 ms" }

@@ -200,7 +200,7 @@ def test_queues_that_never_fill_up_use_no_headroom(tmp_path: Path) -> None:
 
 
 def test_chunks_are_sorted_by_place_queue_and_bin(view: Path) -> None:
-    """Bins restart with each chunk's order."""
+    """Rows of a chunk are sorted. All bins of a chunk are greater than those of earlier chunks."""
     for table in ("queues", "egress", "ingress", "ports", "buffers"):
         for rows in pl.read_parquet(view / f"{table}.parquet").partition_by("level"):
             before: tuple[int, int, int] | None = None

@@ -75,7 +75,7 @@ def _with(keys: Sequence[tuple[str, ...]], settings: Sequence[Settings], path: s
 
 
 def _by_directory(directories: Sequence[Sequence[Path]]) -> list[str]:
-    """Returns the shortest distinct ends of the runs' common directories, or else of their first directories."""
+    """Returns the shortest distinct ends of each group's common directory, or else of its first directory."""
     absolute = [[directory.resolve() for directory in each] for each in directories]
     around = [Path(os.path.commonpath(each)) for each in absolute]
     if len(set(around)) == len(around):

@@ -18,7 +18,7 @@ from backwater.summary import RESULT_CODES
 
 # Exit codes of workers killed by a user, a batch system or the out-of-memory killer.
 _KILLED: Final = {-signal.SIGINT, -signal.SIGKILL, -signal.SIGTERM}
-# Number of attempts, after which a run whose worker is always lost has failed.
+# Number of attempts per run. A run whose worker is lost in every attempt has failed.
 _ATTEMPTS: Final = 3
 # Time between two checks of runs that other sweeps have claimed.
 _POLL_SECONDS: Final = 0.2
@@ -64,7 +64,7 @@ class Failure:
     """A failed run.
 
     Attributes:
-        name: The job.
+        name: Name of the job.
         directory: Partial result, with `log.txt`.
         reason: The reason.
     """

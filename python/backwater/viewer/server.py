@@ -30,7 +30,7 @@ POLICY: Final = (
 _TYPES: Final = {".json": "application/json", ".parquet": "application/vnd.apache.parquet"}
 # Default port of HTTP, omitted from URLs.
 _HTTP: Final = 80
-# Maximum number of digits, enough for the end of the longest run in ps.
+# Maximum number of digits of a number in a request, enough for any time in ps.
 _DIGITS: Final = 18
 # Bytes per write.
 _PIECE: Final = 1 << 16
@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
             "Content-Security-Policy": POLICY,
             "X-Content-Type-Options": "nosniff",
             "Cross-Origin-Resource-Policy": "same-origin",
-            # The address may later serve another run.
+            # Do not cache: the address may later serve another run.
             "Cache-Control": "no-store",
         }
         for name, value in (common | dict(headers)).items():

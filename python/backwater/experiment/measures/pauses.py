@@ -73,7 +73,7 @@ class PausesMeasure(StatisticMeasure, Window):
         return pauses.select(_VALUES[self.value][0].cast(pl.Float64).alias(self.value)).to_series()
 
     def evaluate(self, result: ResultDirectory) -> float | None:
-        """Returns the statistic; for a rate None if no part of the window was simulated."""
+        """Returns the statistic. A rate is None if no part of the window was simulated."""
         if self.stat != "rate":
             return super().evaluate(result)
         begin, end = ends(self, result.summary.simulated_ps)
