@@ -80,7 +80,7 @@ impl Rate {
             return Duration::from_ps(u64::MAX);
         }
         const BYTE: u64 = 8_000_000_000_000;
-        // The product for a packet fits into 64 bits, whose division is much faster.
+        // The product for a packet fits into 64 bits, and 64-bit division is much faster.
         if let Some(rounded) = bytes.checked_mul(BYTE).and_then(|bit_ps| bit_ps.checked_add(self.0 / 2)) {
             return Duration::from_ps(rounded / self.0);
         }

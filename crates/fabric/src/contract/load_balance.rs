@@ -80,7 +80,7 @@ pub trait LoadBalance: PipelineHooks {
     /// least two candidates.
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice;
 
-    /// Passes its statistics at `now` to `observer`. They do not affect results.
+    /// Passes the load balancer's statistics at `now` to `observer`. They do not affect results.
     fn observe(&self, _now: Time, _observer: &mut dyn FnMut(LbStat)) {}
 }
 

@@ -28,8 +28,8 @@ pub trait Paths {
     fn endpoints(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)>;
 
     /// Returns the route back to `source` for a notice on `packet`, which arrived through
-    /// `ingress`. The route reverses the packet's path if the packet's route or `trail` records it,
-    /// else it is any path. Its first hop, through `ingress`, is already taken.
+    /// `ingress`. The route reverses the packet's path if the packet's route or `trail` records
+    /// this path; otherwise it is any path. Its first hop, through `ingress`, is already taken.
     fn reverse_route(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
 
     /// Returns the port through which a packet of `flow` leaves the node at the other end of

@@ -25,7 +25,7 @@ pub type Psn = u32;
 /// A frame on a link or in a queue, passed by value.
 ///
 /// A run moves millions of frames per second and holds thousands at a time, so frames are small.
-/// Rare fields are in side records, others are looked up.
+/// Rare fields are in side records, and fields that follow from the flow are looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Packet or control frame.

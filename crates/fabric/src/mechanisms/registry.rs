@@ -2,7 +2,7 @@
 
 /// Declares a slot's mechanisms. For every line `Variant = "name": Config`, a scenario accepts
 /// `kind = "name"` with the fields of `Config`, and the documentation of `Config` describes the
-/// mechanism. Every instance enum has a variant for what `Config` builds.
+/// mechanism. Every instance enum has a variant for the mechanism that `Config` builds.
 ///
 /// Built-in mechanisms are dispatched statically, mechanisms of other crates through a box. A
 /// registered mechanism of another crate ([`plug_in`](crate::mechanisms::plug_in)) is read, written

@@ -2,7 +2,7 @@
 //!
 //! The pool consists of chunks. A queue holds as many chunks as its frames need, and none while it
 //! is empty. A chunk that one queue freed is the next to be reused. Memory thus follows the number
-//! of frames, and the next write mostly hits a near cache.
+//! of frames, and the next write mostly hits a cache near the core.
 
 use crate::contract::packet::QueuedPacket;
 use backwater_engine::memory::{HeapBytes, Share};

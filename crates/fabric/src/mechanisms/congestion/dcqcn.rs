@@ -1,10 +1,10 @@
 //! DCQCN (Zhu et al., SIGCOMM 2015): switches mark packets, receivers send CNPs, senders cut and
 //! recover their rates.
 //!
-//! Two variants of the reaction point exist. The paper's cuts the rate on every CNP and recovers by
-//! a timer and a byte counter. The variant of ConnectX firmware and of the ns-3 simulators checks
-//! for CNPs at fixed intervals, and has a byte counter only if one is set. This module implements
-//! both: a `decrease_interval` of zero cuts at once.
+//! Two variants of the reaction point exist. The paper's variant cuts the rate on every CNP and
+//! recovers by a timer and a byte counter. The variant of ConnectX firmware and of the ns-3
+//! simulators checks for CNPs at fixed intervals, and has a byte counter only if one is set. This
+//! module implements both: a `decrease_interval` of zero cuts at once.
 //!
 //! No timer events are needed: clocks catch up when a CNP arrives or a packet is paced. Only then
 //! can their effect be observed.
@@ -63,8 +63,8 @@ pub enum CnpMode {
     Frame,
 }
 
-/// Fewest bytes per step of the byte counter. A step takes as much computing time as a clock tick.
-/// This limit still allows several steps per packet.
+/// Minimum number of bytes per step of the byte counter. A step takes as much computing time as a
+/// clock tick. This limit still allows several steps per packet.
 const SMALLEST_STEP: Bytes = Bytes(100);
 
 /// Fastest port rate for which publications use the default ECN thresholds (PortFC).
@@ -443,7 +443,8 @@ impl Dcqcn {
         while let Some(limited) = &mut self.limited {
             let next = limited.next_decrease.min(limited.next_increase);
             let until = next.min(now);
-            // A CNP that arrives exactly at a tick of alpha counts for the period that ends there.
+            // A CNP that arrives exactly at a tick of alpha counts for the period that ends at this
+            // tick.
             while limited.next_alpha < until {
                 limited.update_alpha(&self.parameters);
             }

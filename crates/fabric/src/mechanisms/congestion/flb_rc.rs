@@ -106,7 +106,7 @@ pub struct FlbRc {
 enum State {
     /// At line rate.
     Free,
-    /// Stopped while it is congested at these ports.
+    /// Stopped while the flow is congested at these ports.
     Stopped {
         #[get_size(ignore)]
         at: ArrayVec<PortId, MOST_ROOTS>,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeSet, VecDeque};
 
-/// MP-RDMA: one window for many paths, clocked by their ACKs (NSDI 2018). Best with the loss
+/// MP-RDMA: one window for many paths, clocked by their ACKs (NSDI 2018). Works best with the loss
 /// recovery of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -32,8 +32,9 @@ pub struct MpRdmaConfig {
     /// re-implementation). The BDP is the line rate times the longest base round-trip time.
     #[schemars(range(min = 1.0, max = 1000000.0))]
     pub initial_cwnd: Option<f64>,
-    /// Distance from the highest acknowledged packet beyond which the path of a later ACK counts as
-    /// slow, in packets. Default 32 (the paper and its re-implementation).
+    /// Number of packets by which an acknowledged packet may be behind the highest acknowledged
+    /// one. If it is further behind, its path counts as slow. Default 32 (the paper and its
+    /// re-implementation).
     pub reordering: u32,
     /// Packets taken off the window by an ACK of a slow path, in addition to the effect of a mark.
     /// Default 1 (the re-implementation; the paper's value is not certain).

@@ -50,8 +50,8 @@ pub struct PowerTcpConfig {
     /// no target, which equals 1).
     #[schemars(range(min = 0.01, max = 1.0))]
     pub eta: f64,
-    /// Without telemetry, the longest round-trip time that is no congestion, as a multiple of the
-    /// shortest. Default 1.05 (authors' simulator; the paper has no margin, which equals 1).
+    /// Without telemetry, the longest round-trip time that is no sign of congestion, as a multiple
+    /// of the shortest. Default 1.05 (authors' simulator; the paper has no margin, which equals 1).
     #[schemars(range(min = 1.0, max = 10.0))]
     pub delay_margin: f64,
     /// Lower bound of a measured current, as a share of the link's rate. A paused port has no

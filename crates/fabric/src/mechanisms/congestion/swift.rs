@@ -232,8 +232,8 @@ impl SwiftConfig {
                 ..fabric
             },
         };
-        // If an option sets the initial or the largest window, the profile's value of the other
-        // window follows.
+        // If an option sets the initial or the largest window, the profile's value of the other one
+        // is adapted: the initial window is never above the largest.
         profile.max_cwnd = profile.max_cwnd.max(self.initial_cwnd.unwrap_or(0.0));
         profile.initial_cwnd = profile.initial_cwnd.min(self.max_cwnd.unwrap_or(profile.max_cwnd));
         self.over(profile)

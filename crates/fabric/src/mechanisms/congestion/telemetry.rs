@@ -91,7 +91,8 @@ mod tests {
     use super::*;
     use crate::testing::{depart, frame, node_io, queued};
 
-    /// Header fields have units: nanoseconds, 128 B and 80 B per 25 Gb/s of the port.
+    /// Header fields are multiples of their units: nanoseconds, and 128 B and 80 B per 25 Gb/s of
+    /// the port.
     #[test]
     fn stamps_are_rounded_as_the_header_is() {
         let mut port = crate::testing::port(100);

@@ -16,8 +16,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveConfig {
-    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH
-    /// section V-A).
+    /// Share of the free shared pool that one ingress queue may take, as with SIH. Default 1/16
+    /// (DSH section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).

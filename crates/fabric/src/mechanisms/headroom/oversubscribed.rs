@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// `sih` with one headroom pool for all queues, smaller than the sum of their needs: may drop.
+/// `sih` with one headroom pool for all queues. The pool is smaller than the sum of their needs, so
+/// packets may be dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OversubscribedConfig {
@@ -20,13 +21,13 @@ pub struct OversubscribedConfig {
     /// 0.8 (DSH section V-B).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
-    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH
-    /// section V-A).
+    /// Share of the free shared pool that one ingress queue may take, as with SIH. Default 1/16
+    /// (DSH section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Maximum headroom of a lossless (ingress port, class). Default: as of SIH.
+    /// Maximum headroom of a lossless (ingress port, class). Default: as with SIH.
     pub headroom: Option<Bytes>,
     /// Distance below the threshold at which a paused queue resumes. Default: two full frames.
     pub resume_offset: Option<Bytes>,

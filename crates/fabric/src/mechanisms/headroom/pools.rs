@@ -88,7 +88,7 @@ impl Pools {
         self.private
     }
 
-    /// Usage of one ingress queue beyond its private bytes.
+    /// Returns the usage of one ingress queue beyond its private bytes.
     pub(super) fn beyond_private(&self, ingress: PortIx, class: Class) -> PoolUsage {
         let IngressQueue { footroom, headroom } = *self.queue(ingress, class);
         PoolUsage { shared: footroom.saturating_sub(self.private_of(class)), headroom }

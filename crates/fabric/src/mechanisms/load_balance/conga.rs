@@ -161,7 +161,7 @@ struct Link {
 struct Ageing {
     /// Time for which a metric holds.
     after: Duration,
-    /// Time in which it then falls to 0.
+    /// Time in which the metric then falls to 0.
     fade: Duration,
 }
 

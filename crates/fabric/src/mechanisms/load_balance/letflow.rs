@@ -160,7 +160,8 @@ mod tests {
             let by_hash = FlowHash::new(site.seed, site.node).index(FlowKey(flow), 4);
             assert_eq!(ways(&mut balancer, flow, kind, (0..10).map(|i| i * 60_000)), [by_hash; 10]);
         }
-        // With flowlets, a packet after a gap takes any port, and without a gap it stays.
+        // With flowlets, a packet after a gap takes any port. Without a gap, packets stay on their
+        // port.
         let mut balancer = letflow(&LetFlowConfig { answers: Answers::ByFlowlets, ..Default::default() });
         let mut taken = ways(&mut balancer, 1, PacketKind::Ack, (0..100).map(|i| i * 60_000));
         taken.sort_unstable();

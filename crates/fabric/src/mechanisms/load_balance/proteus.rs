@@ -90,8 +90,8 @@ pub struct ProteusConfig {
     pub flow_timeout: Duration,
     /// Period of the rate estimators of links. Default 50 us (the re-implementation).
     pub dre_period: Duration,
-    /// Share of a rate estimator's byte count that is dropped in every period, above 0 and up to
-    /// 1. Default 0.2 (the re-implementation).
+    /// Share of a rate estimator's byte count that is dropped in every period: more than 0,
+    /// at most 1. Default 0.2 (the re-implementation).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
 }
@@ -523,11 +523,11 @@ mod tests {
     #[test]
     fn paths_are_taken_in_the_order_of_their_classes() {
         let paths = [(30, 200), (12, 20), (25, 140), (9, 250), (3, 0), (15, 200)];
-        // Low delays first, the least of all first; then paths with idle links, the busiest first;
-        // then congested paths.
+        // Paths with a low delay come first, the least delay first. Then follow paths with idle
+        // links, the busiest first, then congested paths.
         assert_eq!(order(Classes::Three, &paths), [4, 3, 2, 1, 5, 0]);
-        // Idle, busy, congested by delay, and at last paths with a high delay despite idle links:
-        // paused.
+        // The order is idle paths, busy paths, congested paths by delay, and at last paused paths,
+        // which have a high delay despite idle links.
         assert_eq!(order(Classes::Four, &paths), [4, 3, 5, 0, 1, 2]);
     }
 

@@ -93,7 +93,8 @@ impl RecoverySender for Sender {
         // as are unacknowledged packets before it.
         let is_missing = |psn: &Psn| *psn >= progress.acked && !self.board.has_arrived(*psn, progress);
         let thrown_away = answer.arrived.filter(|psn| answer.is_nack && is_missing(psn));
-        // Packets sent after a retransmission: the retransmitted packet is lost again.
+        // If the dropped packet was sent after a retransmission, the retransmitted packet is lost
+        // again.
         let begins = thrown_away.filter(|psn| !self.board.repairs(*psn));
         match begins {
             Some(psn) => self.board.recover(psn + 1, progress.next, progress),

@@ -53,7 +53,7 @@ impl Scoreboard {
         self.recovery.is_some_and(|recovery| (recovery.next..recovery.until).contains(&psn))
     }
 
-    /// Next lost packet, if there is one.
+    /// Returns the next lost packet, if there is one.
     pub(super) fn lost(&self) -> Option<Psn> {
         self.recovery.and_then(|recovery| recovery.lost)
     }

@@ -35,12 +35,12 @@ pub struct FlowAccount {
     /// flow: the journey so far of the packet that the receiver expects, or of the sender until
     /// that packet leaves.
     pub completion: Vec<Span>,
-    /// Total time of the delivered data packets, from their first wire on.
+    /// Total time of the delivered data packets, from their first transmission on.
     pub packets: Sums,
     /// Number of delivered data packets.
     pub delivered: u64,
     /// Total time of the ACKs that opened a full window, and of the packets that they acknowledge,
-    /// from their first wire on.
+    /// from their first transmission on.
     pub window: Sums,
     /// Number of ACKs that opened a full window.
     pub openings: u64,
@@ -445,7 +445,7 @@ impl PairLedger {
     }
 }
 
-/// Adds spans to `sums`, from the first wire on.
+/// Adds spans to `sums`, from the first transmission on.
 fn sum(spans: &[Span], sums: &mut Sums) {
     let on_wire = spans.iter().position(|span| span.term == Term::Serialisation).unwrap_or(spans.len());
     add(&spans[on_wire..], sums);

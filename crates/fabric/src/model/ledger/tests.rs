@@ -203,7 +203,8 @@ fn a_slot_belongs_to_one_flow_at_a_time() {
     assert_eq!(spans(&ledger.sending(Slot(0), at(40), at(50)).unwrap()), [(Term::Unanswered, None, 10)]);
 }
 
-/// Time from the first wire on counts for the packets of a flow; time at the source does not.
+/// For the packets of a flow, time counts from their first transmission on; time at the source does
+/// not count.
 #[test]
 fn an_account_covers_the_last_packet_fully_and_others_from_the_first_wire() {
     let mut ledger = ledger();

@@ -253,8 +253,8 @@ fn set_rate_does_not_count_as_a_cnp() {
     assert_eq!(rates(&mut point, at(204, 1)), (25_388_342_136, 50 * GBPS));
 }
 
-/// A CNP at the tick of 3 us counts for the period that ends there: alpha is ((255/256)^3 + 1/256)
-/// 255/256 at the cut.
+/// A CNP at the tick of 3 us counts for the period that ends at this tick: alpha is ((255/256)^3 +
+/// 1/256) 255/256 at the cut.
 #[test]
 fn cnp_at_an_alpha_tick_counts_for_the_ending_period() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);

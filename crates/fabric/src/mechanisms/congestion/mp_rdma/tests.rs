@@ -124,7 +124,8 @@ fn a_slow_path_may_leave_the_window_as_it_is() {
     assert_ne!(point.path(100, Time::ZERO), Some(Entropy(2)));
 }
 
-/// It is unknown which copy an ACK acknowledges, and a copy sent later arrives later.
+/// An ACK of a packet that was sent twice does not tell which copy arrived, so its path is unknown.
+/// The ACK does not count as late, since the second copy was sent later.
 #[test]
 fn acks_of_retransmissions_identify_no_path() {
     let mut point = MpRdma { highest: 99, ..flow(20.0) };

@@ -17,7 +17,7 @@ pub enum State {
     Paused,
     /// Packets leave the queue in turn.
     Resumed,
-    /// The root has given up: packets leave the queue, and it ends when it is empty.
+    /// The root has given up: packets leave the queue, and the queue ends when it is empty.
     SoftMerging,
 }
 
@@ -132,7 +132,7 @@ impl EgressQueues {
         self.isolations.iter().any(|isolation| isolation.heir == Some(root))
     }
 
-    /// Peak number of queues in use so far.
+    /// Returns the peak number of queues in use so far.
     pub(super) fn most_used(&self) -> QueueIx {
         self.pool.most_used
     }
@@ -244,13 +244,13 @@ impl EgressQueues {
 
     // Assigning and releasing queues.
 
-    /// Starts to isolate packets for a new `root`.
+    /// Starts isolating packets for a new `root`.
     pub(super) fn assign(&mut self, root: PortId, state: State) {
         let queue = self.sets.is_none().then(|| self.pool.take(mix(root.0.into())));
         self.isolations.push(Isolation { root, state, queue, bytes: 0, heir: None, kept_until: Time::ZERO });
     }
 
-    /// Stops to isolate packets for `root`, which has no queued packets. Returns its heir, if any.
+    /// Stops isolating packets for `root`, which has no queued packets. Returns its heir, if any.
     pub(super) fn unassign(&mut self, root: PortId) -> Option<PortId> {
         let position = self.isolations.iter().position(|isolation| isolation.root == root);
         let isolation = self.isolations.remove(position.expect("the caller has just seen the queue that it removes"));

@@ -44,7 +44,7 @@ impl Root {
         }
     }
 
-    /// Records that the neighbour at `ingress` no longer pauses.
+    /// Records that the neighbour at `ingress` no longer holds back packets.
     pub(super) fn let_go(&mut self, ingress: PortIx) {
         self.child(ingress).into_iter().for_each(|child| child.paused = false);
     }

@@ -252,7 +252,7 @@ impl PyrrhaSwitch {
     // Assigning and releasing isolation queues.
 
     /// Sets the state of the isolation queue of `root` at `port`, and assigns a queue if there is
-    /// none. Returns true if it was assigned.
+    /// none. Returns true if a queue was assigned.
     fn set_state(&mut self, port: PortIx, root: PortId, state: State, view: &mut View<'_>) -> bool {
         let egress = &mut self.egress[port];
         let is_new = egress.get(root).is_none();

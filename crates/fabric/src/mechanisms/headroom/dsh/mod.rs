@@ -51,10 +51,12 @@ pub struct DshConfig {
     pub port_resume_offset: Option<Bytes>,
     /// Arithmetic of the estimate of a queue's headroom. Default `exact`.
     pub estimator: EstimatorKind,
-    /// Weight of the newest gradient in their average, w_g. Default 0.25 (DSH section V-A).
+    /// Weight of the newest gradient in the average of gradients, w_g. Default 0.25 (DSH section
+    /// V-A).
     #[schemars(range(min = 0.0001, max = 1.0))]
     pub gradient_weight: f64,
-    /// Weight of the newest deviation in their average, w_v. Default 0.25 (DSH section V-A).
+    /// Weight of the newest deviation in the average of deviations, w_v. Default 0.25 (DSH section
+    /// V-A).
     #[schemars(range(min = 0.0001, max = 1.0))]
     pub deviation_weight: f64,
     /// Mean deviations added to the gradient, k. Default 4 (DSH section V-A).

@@ -312,8 +312,9 @@ fn a_port_without_pool_share_uses_its_insurance() {
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
 }
 
-/// The ablations. Without shared headroom, a queue ends at T, and further packets use the insurance
-/// and stop the port. Without insurance, packets beyond the port's threshold are lost.
+/// Tests the paper's ablations. Without shared headroom, a queue ends at T, and further packets use
+/// the insurance and stop the port. Without insurance, packets beyond the port's threshold are
+/// lost.
 #[test]
 fn effects_without_shared_headroom_or_insurance() {
     let (fabric, config) = evaluation();

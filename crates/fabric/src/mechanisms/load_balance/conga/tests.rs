@@ -159,7 +159,7 @@ fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
     assert_eq!(leaf.depart(own, NO_PORT, 3, at(0)), None);
 }
 
-/// The largest metric on the way stays; the link to the host does not count.
+/// The header keeps the largest metric on the path; the link to the host does not count.
 #[test]
 fn links_raise_the_metric_of_what_passes() {
     let met = |metric| LeafHeader { leaf: NodeId(4), tag: 3, metric, feedback: Some((2, 5)) };
@@ -185,8 +185,8 @@ fn estimators_count_what_is_on_the_wire() {
     assert_eq!(leaf.depart(packet, 0, 2, at(0)).unwrap().metric, 1);
 }
 
-/// On a pinned path, a packet's destination follows from its route: port 1 of spine 6 to leaf 5,
-/// and port 0 there.
+/// On a pinned path, a packet's destination follows from its route: port 1 of spine 6 leads to leaf
+/// 5, and port 0 of leaf 5 to the host.
 #[test]
 fn pinned_packets_carry_feedback() {
     let mut leaf = Switch::new(4);
@@ -251,8 +251,8 @@ fn equal_paths_are_taken_equally_and_not_left_for_each_other() {
     let better = if first == 3 { 4 } else { 3 };
     UPLINKS.into_iter().filter(|port| *port != better).for_each(|port| leaf.feed_back(port, 1, at(99)));
     assert_eq!([99, 101].map(|us| leaf.choose(1, at(us))), [first, better]);
-    // After 100 us, the other two uplinks are equal again: the flow's last path counts until the
-    // flow is removed.
+    // After 100 us, the metrics of the other two uplinks are 0 again, and all uplinks are equal.
+    // The flow stays on its last path until the flow is removed.
     assert!((0..40).all(|flowlet| leaf.choose(1, at(201 + 2 * flowlet)) == better));
     let anew: Vec<_> = (0..40).map(|i| leaf.choose(1, Time::from_ps(1_000_000_000 + i * 100_000_001))).collect();
     assert!(UPLINKS.iter().all(|port| anew.contains(port)));
@@ -289,7 +289,7 @@ fn a_metric_fades_if_set() {
     }
 }
 
-/// Answers take the best path as well, and stay on it without a gap.
+/// ACKs also take the best path. Without a gap between packets, they stay on it.
 #[test]
 fn answers_choose_by_metrics_if_set() {
     let mut leaf = Switch::with(4, &CongaConfig { answers: Answers::ByFlowlets, ..config() });

@@ -64,11 +64,11 @@ pub enum Rerouting {
     /// 3.1).
     #[default]
     KeepOrder,
-    /// 0 < now - delay < gap, literally as in Algorithm 1. Counts bytes that drained during the gap
-    /// twice, so that packets overtake others where a queue drains.
+    /// 0 < now - delay < gap, literally as in Algorithm 1. This rule counts bytes that drained
+    /// during the gap twice, so that packets overtake others if a queue drains.
     AsPrinted,
-    /// As `keep-order`, and delay < met. Neither Algorithm 1 nor section 3.1 requires this; for
-    /// comparison.
+    /// As `keep-order`, and delay < met. Neither Algorithm 1 nor section 3.1 requires this. The
+    /// rule is for comparison.
     FasterThanLast,
 }
 

@@ -76,8 +76,8 @@ fn an_age_bit_ends_a_flowlet_after_one_to_two_timeouts() {
     }
 }
 
-/// The last port is remembered for 1 us to the picosecond, at any position within the periods of 1
-/// us.
+/// The last port is remembered for exactly 1 us, at whatever time within a period of 1 us the
+/// packet arrives.
 #[test]
 fn a_flow_is_remembered_until_it_is_too_old() {
     for start in [0, 1, 999_999, 1_500_000] {
@@ -108,7 +108,7 @@ fn a_flowlet_whose_link_is_down_chooses_at_once() {
     packet(&mut flowlets, FLOW, at(0), &mut up, 1);
     assert_eq!(packet(&mut flowlets, FLOW, at(10), &mut ports(&[0, 2]), 3), (1, Asked::No));
     assert_eq!(packet(&mut flowlets, FLOW, at(20), &mut ports(&[1]), 3), (3, Asked::After(1)));
-    // If no link is up, the flow stays.
+    // If no link is up, the flow stays on its port.
     assert_eq!(packet(&mut flowlets, FLOW, at(30), &mut ports(&[0, 1, 2, 3]), 0), (3, Asked::No));
 }
 

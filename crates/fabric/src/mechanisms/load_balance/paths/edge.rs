@@ -122,7 +122,8 @@ impl MeasuringEdge {
         time(self.full.max(wire)).saturating_sub(time(wire))
     }
 
-    /// Reports the state of all paths at `now` to `observer`; some are isolated.
+    /// Reports the state of all paths at `now` to `observer`. `is_isolated` returns true for
+    /// isolation paths.
     pub(in super::super) fn observe(
         &self,
         now: Time,

@@ -98,8 +98,7 @@ fn rate_cut_by_a_notice_recovers_as_after_a_cnp() {
     assert_eq!([Adjustment::Cut, Adjustment::Lower, Adjustment::Set].map(after), [60, 20, 50].map(|gbps| gbps * GBPS));
 }
 
-/// Another control raises no rate, neither by lowering nor by cutting it. DCQCN's timer ticks 300
-/// us later.
+/// Another control never raises a rate by lowering or cutting it. DCQCN's timer ticks 300 us later.
 #[test]
 fn another_control_lowers_or_cuts_the_rate() {
     let mut lowered = reaction_point(&SrccConfig::default());
@@ -134,7 +133,7 @@ fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
     let told = [(100, 1, 20), (101, 2, 40), (102, 1, 80), (109, 1, 90)]
         .map(|(us, from, gbps)| hear(&mut point, us, from, gbps) / GBPS);
     assert_eq!(told, [20, 20, 40, 90]);
-    // Only the last notices of many switches count.
+    // If many switches send notices, only the last ones count.
     let told: Vec<u64> = (0..12).map(|port| hear(&mut point, 200, port, 10 + u64::from(port)) / GBPS).collect();
     assert_eq!(told, [10, 10, 10, 10, 10, 10, 10, 10, 11, 12, 13, 14]);
     point.notices.clear();

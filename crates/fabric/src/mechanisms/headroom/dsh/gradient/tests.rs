@@ -25,7 +25,7 @@ fn three_arrivals_by_hand() {
     assert_eq!(arrive(0), 26_250);
     // With g = -12.5 and v = 14.84375, the averages are -1.3671875 and 6.0546875.
     assert_eq!(arrive(-1000), 22_500);
-    // With k = 4 the first would be 75,000 B, but it is limited to the port's headroom.
+    // With k = 4, the first estimate would be 75,000 B, but it is limited to the port's headroom.
     let mut averages = self::estimator(EstimatorKind::Exact).start();
     let first = self::estimator(EstimatorKind::Exact).update(&mut averages, 1000, Duration::from_ns(80), &reach);
     assert_eq!(first, 60_000);
