@@ -145,7 +145,7 @@ impl Paths for Fabric {
             node = port.node;
         }
         reverse.reverse();
-        // Without a complete trail, any path will do.
+        // Without a complete trail, the route is any path.
         let is_whole = node == self.wiring.ports[ingress].node && !reverse.is_empty();
         let fixed = if is_whole { Route::fixed(&reverse) } else { None };
         fixed.map_or(Route::towards(source), Route::after_first)
