@@ -5,12 +5,12 @@ pub use backwater_fabric::contract::diagnostic::{Diagnostic, Severity, closest};
 use backwater_fabric::contract::diagnostic::closest_within;
 use std::fmt;
 
-/// Lists the `known` names, and proposes the one that `word` is probably a misspelling of.
+/// Lists the `known` names, and proposes the name of which `word` is probably a misspelling.
 pub(crate) fn allowed_names(word: &str, known: &[&str]) -> String {
     advice(closest(word, known.iter().copied()), known)
 }
 
-/// Like [`allowed_names`] for a unit. Units are short, so half of the letters may be wrong.
+/// Like [`allowed_names`], for units. Units are short, so up to half of the letters may be wrong.
 pub(crate) fn unit_meant(word: &str, known: &[&str]) -> String {
     advice(closest_within(2, word, known.iter().copied()), known)
 }

@@ -21,7 +21,7 @@ pub struct Effective {
     /// Dotted path of the option, `switch.headroom.headroom`.
     pub path: String,
     /// Effective value as a scenario would write it. If it varies, a table from place (`100 Gbps, 1
-    /// us`) to value. A string such as `all` describes what no value expresses.
+    /// us`) to value. A string such as `all` describes a setting that no value expresses.
     pub value: Value,
     /// Origin of the value: `profile paper`, `default`, or how it was derived from the written
     /// value.
@@ -215,7 +215,7 @@ fn add<K: Ord>(places: &mut Places<K>, place: K, value: Value) {
     }
 }
 
-/// Returns the common value, or a table from place to value; a place with several values has a
+/// Returns the common value, or a table from place to value. A place with several values has a
 /// list.
 fn by_place<K>(places: Places<K>, name: impl Fn(&K) -> String) -> Value {
     let mut all = places.values().flatten();
@@ -253,7 +253,7 @@ impl<'s> Walk<'s> {
             (Value::Null, Some(Derived { value, origin, .. })) => {
                 self.found.push(Effective { path: path.into(), value, origin });
             }
-            // Unset options of sizes depend on the chosen alternative.
+            // Unset options of flow sizes depend on the chosen alternative.
             (Value::Null, None) if path.starts_with("traffic") && path.matches('.').count() > 1 => {}
             (Value::Null, None) => {
                 let words = schema["description"].as_str().and_then(default_in_words);

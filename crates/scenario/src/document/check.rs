@@ -28,7 +28,7 @@ enum Shape<'s> {
     Tagged { tag: &'s str, variants: Vec<(&'s str, &'s Value)> },
     /// One of these names.
     Names(Vec<&'s str>),
-    /// Any of these.
+    /// A value of any of these schemas.
     Union(Vec<&'s Value>),
     /// Values that the schema's own keywords describe.
     Plain(&'s Value),
@@ -106,7 +106,7 @@ impl<'s> Checker<'s> {
                 }
             }
         }
-        // A range beside a reference narrows it.
+        // A range beside a reference further restricts the value.
         if let (true, Content::Scalar(value)) = (schema.get("$ref").is_some(), &node.content) {
             self.range(schema, value, node, path);
         }
@@ -152,7 +152,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Checks a table. `variants` are the other kinds, to which a misplaced key may belong.
+    /// Checks a table. A misplaced key may belong to one of the other kinds in `variants`.
     fn table(
         &mut self,
         schema: &'s Value,
@@ -361,8 +361,8 @@ fn greatest(schema: &Value) -> Option<u64> {
     }
 }
 
-/// Returns the range of a number in words, "must be from 0 to 1"; empty without a range. `of_type`
-/// is the greatest number of the type, if it limits the range.
+/// Returns the range of a number in words, such as "must be from 0 to 1"; empty without a range.
+/// `of_type` is the greatest number of the type, if this number limits the range.
 fn limits(schema: &Value, of_type: Option<u64>) -> String {
     let bound = |keyword: &str| schema[keyword].as_f64().map(|bound| bound.to_string());
     let most = bound("maximum").or(of_type.map(|most| most.to_string()));

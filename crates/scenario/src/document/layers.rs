@@ -1,12 +1,12 @@
-//! A scenario in layers: tables of one document that override each other. Values keep their
+//! Layers of a scenario: tables of one document that override each other. Values keep their
 //! origins.
 
 use super::{Content, Document, Entry, Origin, ValueNode};
 use crate::diagnostic::Diagnostic;
 
 impl Document {
-    /// Returns line and column, counted from 1, of the value at `path` or of its key; of the
-    /// innermost table around it if there is no such value.
+    /// Returns line and column, counted from 1, of the value at `path` or of its key. Without such
+    /// a value, returns those of the innermost table around it.
     pub fn position(&self, path: &[String], of_key: bool) -> (u32, u32) {
         let (mut node, mut origin) = (&self.root, &self.root.origin);
         for key in path {
@@ -25,9 +25,9 @@ impl Document {
         }
     }
 
-    /// Merges the tables at the paths `layers`; later ones override earlier ones. Tables are merged
-    /// key by key; other values, and tables with a different `kind`, are replaced. A table merges
-    /// into a list with its keys as indices. Missing paths are skipped.
+    /// Merges the tables at the paths `layers`; later tables override earlier ones. Tables are
+    /// merged key by key. Other values, and tables with a different `kind`, are replaced. A table
+    /// merges into a list with its keys as indices. Missing paths are skipped.
     ///
     /// # Errors
     /// If an index does not exist.

@@ -1,7 +1,8 @@
 //! A scenario as written: a tree of values, each with its origin.
 //!
-//! TOML text and plain data (a Python dict) become the same tree; `--set` changes it. The tree does
-//! not depend on the options of a scenario: [`check`](check::check) compares it with the schema.
+//! TOML text and plain data (a Python dict) become the same tree, which `--set` changes. The tree
+//! does not depend on the options of a scenario: [`check`](check::check) compares it with the
+//! schema.
 
 pub(crate) mod check;
 mod json;
@@ -121,8 +122,7 @@ impl Document {
 
     /// Reads a TOML file.
     ///
-    /// # Errors
-    /// If the file cannot be read, or all syntax errors.
+    /// # Errors That the file cannot be read, or all syntax errors.
     pub fn read(path: &Path) -> Result<Document, Vec<Diagnostic>> {
         let name = path.display().to_string();
         let in_file = |diagnostic| vec![Diagnostic { file: Some(name.clone()), ..diagnostic }];
@@ -174,8 +174,8 @@ impl Document {
         self.root.to_json()
     }
 
-    /// Returns the origin of the value at `path`, or of a scalar that is short for the table around
-    /// it; `None` if neither is written.
+    /// Returns the origin of the value at `path`, or of a scalar that abbreviates the table around
+    /// the value; `None` if the document has neither.
     pub fn origin(&self, path: &str) -> Option<&Origin> {
         let mut node = &self.root;
         for key in keys(path) {
@@ -188,8 +188,8 @@ impl Document {
         Some(&node.origin)
     }
 
-    /// Adds to a diagnostic the place of the value at its path, or of the innermost table around
-    /// it.
+    /// Adds a place to a diagnostic: that of the value at the diagnostic's path, or of the
+    /// innermost table around the value.
     pub fn place(&self, diagnostic: Diagnostic) -> Diagnostic {
         let mut node = &self.root;
         let mut found = true;

@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use serde_json::Value;
 use toml::de::DeValue;
 
-/// Most keys of a path; more than any option has.
+/// Maximum number of keys of a path; no option has that many.
 const DEEPEST: usize = 16;
 
 impl Document {
@@ -50,7 +50,7 @@ fn is_well_formed(path: &str) -> bool {
 }
 
 impl ValueNode {
-    /// Returns the value called `key` below this one. A table inserts a missing key.
+    /// Returns the value called `key` below this one. If a table has no such key, inserts it.
     fn open(&mut self, key: &str) -> Result<&mut ValueNode, String> {
         match &mut self.content {
             Content::Scalar(_) => Err(format!("cannot set \"{key}\": the value above it is not a table")),

@@ -101,8 +101,8 @@ impl<'a> Config<'a> {
         pairs.into_iter().collect()
     }
 
-    /// Reads `LINK_DOWN`: microseconds after the start, and the two ends. Zeros stand for no
-    /// failure.
+    /// Reads `LINK_DOWN`: microseconds after the start, and the two ends. Zeros mean that no link
+    /// fails.
     pub(super) fn link_down(&mut self) -> Option<(Duration, u32, u32)> {
         let (token, values) = self.entry("LINK_DOWN")?;
         let [after, a, b] = values[..] else {

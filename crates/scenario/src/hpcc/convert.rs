@@ -3,7 +3,7 @@
 //! The scenario refers to the original files. It contains the options of `config.txt` and the
 //! constants of the simulator: frame sizes, buffer rules (headroom 3 C D per port, 4096 B of
 //! private buffer, alpha 1/8 that grows with the rate of a port, 3 KiB between PAUSE and RESUME),
-//! Go-Back-N with a NACK every 500 us and without timeout.
+//! Go-Back-N with at most one NACK per 500 us and without timeout.
 
 use super::config::{Config, SHARE, share};
 use super::text::decimal;
@@ -26,7 +26,7 @@ pub struct Converted {
     pub notes: Vec<String>,
 }
 
-/// Start of traffic in files of the family's generators, and time zero of the scenario.
+/// Start of traffic in files of the family's generators, which is time zero of the scenario.
 const BASE: Time = Time::from_ps(2_000_000_000_000);
 const MICROSECOND: u64 = 1_000_000;
 
@@ -150,8 +150,8 @@ impl Translation<'_> {
         self.traffic(flows, offset);
     }
 
-    /// Writes `run.until` and `run.drain`. Returns the time in the files at which the scenario
-    /// starts.
+    /// Writes `run.until` and `run.drain`. Returns the time in the files that is time zero of the
+    /// scenario.
     fn run(&mut self) -> Time {
         let starts = || self.traffic.flows.iter().map(|flow| flow.start);
         let (first, last) = (starts().min().unwrap_or(BASE), starts().max().unwrap_or(BASE));
@@ -355,8 +355,8 @@ impl Translation<'_> {
         self.config.pass_over(&["INT_MULTI"]);
     }
 
-    /// Converts K, in KB of 1000 B for every link rate. A scenario has one pair, fixed or in
-    /// proportion to a port's rate.
+    /// Converts the ECN thresholds, which the file gives in KB of 1000 B per link rate. A scenario
+    /// has one pair of thresholds, fixed or in proportion to the rate of a port.
     fn ecn(&mut self) {
         let expected = "a number of KB";
         let read = |text: &str| decimal(text, 3);
@@ -428,7 +428,8 @@ impl Translation<'_> {
         }
     }
 
-    /// Adds a note if `key` is not `value`; `here` is the behaviour of the model.
+    /// Adds a note if `key` does not have the value `value`. `here` describes the behaviour of the
+    /// model.
     fn neutral(&mut self, key: &str, value: u32, here: &str) {
         if let Some(other) = self.config.integer(key, 0, u32::MAX).filter(|other| *other != value) {
             self.notes.push(format!("{key} {other} is not supported: {here}"));

@@ -39,13 +39,12 @@ pub struct HpccFlows {
     name: String,
 }
 
-/// Most flows of a file.
+/// Maximum number of flows in a file.
 const MOST: u64 = u32::MAX as u64;
 
-/// Reads `text`, the contents of the file called `name`. Without `dialect`, it is inferred from the
-/// first line, in which only Pyrrha has a second number, and from the number of columns: 6 HPCC, 5
-/// ConWeave, 4 Pyrrha. Pyrrha's form with 6 columns and a single number in the first line cannot be
-/// inferred.
+/// Reads `text`, the contents of the file called `name`. If `dialect` is not given, it is inferred:
+/// only Pyrrha has a second number in the first line, HPCC has 6 columns, ConWeave 5, and Pyrrha 4.
+/// Pyrrha's form with 6 columns and a single number in the first line cannot be inferred.
 ///
 /// # Errors
 /// All errors, each with line and column.

@@ -1,9 +1,10 @@
 //! Files of the HPCC family of ns-3 simulators: `topology.txt`, `flow.txt`, `config.txt`.
 //!
-//! The family: HPCC (alibaba-edu/High-Precision-Congestion-Control), ConWeave, SimAI
-//! (ns-3-alibabacloud) and Pyrrha. All read numbers separated by white space. The first line
-//! announces the number of records; text after the last record is documentation. Numbers are parsed
-//! exactly, without floating point, and rounded to whole picoseconds and bits per second.
+//! The family consists of HPCC (alibaba-edu/High-Precision-Congestion-Control), ConWeave, SimAI
+//! (ns-3-alibabacloud) and Pyrrha. All of these simulators read numbers separated by white space.
+//! The first line announces the number of records; text after the last record is documentation.
+//! Numbers are parsed exactly, without floating point, and rounded to whole picoseconds and bits
+//! per second.
 
 mod config;
 mod convert;

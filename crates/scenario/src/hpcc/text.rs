@@ -130,7 +130,7 @@ fn whole(text: &str) -> Result<u64, &'static str> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { Ok(value) } else { Err("is not a whole number") }
 }
 
-/// Converts a text to a value, or returns the reason why not: "is negative".
+/// Converts a text to a value, or returns the reason for a failure, such as "is negative".
 pub(super) type Reader<T> = fn(&str) -> Result<T, &'static str>;
 
 /// Shortens a token for an error.
@@ -138,8 +138,8 @@ fn shorten(text: &str) -> String {
     if text.chars().count() > 40 { format!("{}…", text.chars().take(40).collect::<String>()) } else { text.into() }
 }
 
-/// Returns the decimal number `text` times 10^`scale`, rounded to the nearest integer. Exact for
-/// any number of digits.
+/// Returns the decimal number `text` times 10^`scale`, rounded to the nearest integer. The result
+/// is exact for any number of digits.
 pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
     const NOT_A_NUMBER: &str = "is not a number";
     const TOO_LARGE: &str = "is too large";
@@ -154,8 +154,8 @@ pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
         return Err(NOT_A_NUMBER);
     }
     let exponent: i32 = exponent.parse().map_err(|_| NOT_A_NUMBER)?;
-    // Position of the point among the digits after scaling. Before the first digit, the number is
-    // below a tenth.
+    // Position of the decimal point among the digits after scaling. If it is before the first
+    // digit, the number is below a tenth.
     let Ok(point) = usize::try_from(whole.len() as i64 + i64::from(exponent) + scale) else { return Ok(0) };
     let (kept, cut) = digits.split_at(point.min(digits.len()));
     let kept = kept.trim_start_matches('0');

@@ -33,7 +33,8 @@ pub struct HpccTopology {
     pub notes: Vec<String>,
 }
 
-/// Most nodes and links of a file. Protects memory from a misplaced digit.
+/// Maximum number of nodes, and of links, in a file, so that a mistyped number does not exhaust
+/// memory.
 const MOST: u32 = 1 << 22;
 
 /// The first line.

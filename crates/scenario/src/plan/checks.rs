@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 /// Largest payload of a packet: jumbo frames.
 pub(super) const LARGEST_MTU: Bytes = Bytes(9000);
-/// Smallest DWRR quantum, one minimum frame; below it a scheduler loops too long.
+/// Smallest DWRR quantum, one minimum frame. With smaller quanta a scheduler loops too long.
 const SMALLEST_QUANTUM: Bytes = Bytes(64);
 
 /// Checks the options that do not depend on the fabric.
@@ -60,7 +60,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     diagnostics.into_vec()
 }
 
-/// Rejects names with control characters, which a terminal would execute.
+/// Rejects names with control characters, which would affect a terminal.
 fn names(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     let wrong = scenario.name.as_deref().and_then(wrong_in_name);
     wrong.into_iter().for_each(|why| diagnostics.error(true, "name", why));
@@ -130,7 +130,7 @@ fn mechanisms(scenario: &Scenario, diagnostics: &mut Diagnostics) {
             .iter()
             .for_each(|it| check(it.options(), &format!("groups[{i}].flow_control"), flow_control));
     }
-    // Congestion control depends on a flow control that pauses anywhere in the network.
+    // Checks of the congestion control need a flow control that pauses, anywhere in the network.
     let mut running = groups.iter().filter_map(|group| group.flow_control.as_ref()).chain([&switch.flow_control]);
     let pausing = running.find(|it| !it.facts(false).protocols.is_empty()).unwrap_or(&switch.flow_control);
     check(congestion_control.options(), "congestion_control", pausing);
@@ -173,8 +173,8 @@ fn nodes(kind: NodeKind, spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
     (0..).map(NodeId).zip(&spec.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
 }
 
-/// Returns the path of the options `key` that `node` uses: of relaying hosts or of its group, if
-/// these set them, else of all switches.
+/// Returns the path of the options `key` that `node` uses: those of relaying hosts or of the node's
+/// group if set, otherwise those of all switches.
 fn path_of(spec: &NetworkSpec, node: NodeId, key: &str) -> String {
     if spec.nodes[node].kind == NodeKind::Relay && key == "headroom" && spec.host.relay.headroom.is_some() {
         return "host.relay.headroom".into();
@@ -290,8 +290,8 @@ fn relays(spec: &NetworkSpec) -> bool {
     spec.nodes.iter().any(|node| node.kind == NodeKind::Relay)
 }
 
-/// Warns about bounded buffers of relaying hosts that pass PAUSEs on. Such hosts have no thresholds
-/// of their own, so packets in flight must fit.
+/// Warns about bounded buffers of relaying hosts that forward PAUSEs. Such hosts have no thresholds
+/// of their own, so packets in flight must fit into the buffer.
 pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut diagnostics = Diagnostics::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -330,8 +330,8 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
     diagnostics.into_vec()
 }
 
-/// Warns about nodes whose flow control cannot keep its lossless guarantee: one node for each
-/// reason.
+/// Warns about nodes whose flow control cannot keep its lossless guarantee. Reports one node for
+/// each reason.
 pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     for node in (0..fabric.spec.nodes.len() as u32).map(NodeId) {
@@ -345,8 +345,8 @@ pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
     found
 }
 
-/// Warns about configured headroom below the ports' need: for each option, the first node with the
-/// largest need.
+/// Warns about configured headroom below the need of ports. For each option, reports the first node
+/// with the largest need.
 pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
     let spec = &fabric.spec;
     let mut needs: Vec<(String, NodeId, u64)> = Vec::new();

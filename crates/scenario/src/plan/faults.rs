@@ -40,7 +40,7 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, diagnostics: &mut V
     resolved
 }
 
-/// Returns the links of fault `i`: all between its two ends, or the selected one.
+/// Returns the links of fault `i`: all links between its two ends, or the selected one.
 fn links(
     i: usize,
     fault: &FaultConfig,

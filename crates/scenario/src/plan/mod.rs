@@ -123,14 +123,14 @@ impl Plan {
         &self.spec
     }
 
-    /// Replaces the network. Nothing checks that it suits the traffic.
+    /// Replaces the network, without a check that it suits the traffic.
     #[must_use]
     pub fn with_spec(self, spec: NetworkSpec) -> Plan {
         Plan { spec, fabric: Default::default(), ..self }
     }
 
-    /// Returns the fabric of the network: at the first call the one that the checks have built,
-    /// later a new one.
+    /// Returns the fabric of the network. The first call returns the fabric that the checks have
+    /// built, later calls build a new one.
     ///
     /// # Errors
     /// If the network was replaced by one that the model cannot run.

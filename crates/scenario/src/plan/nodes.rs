@@ -36,8 +36,8 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, diagnostics: &mut Ve
     resolved
 }
 
-/// Resolves the names of ports: of the topology, then of the scenario in its order. Later names
-/// replace earlier ones.
+/// Resolves the names of ports: first those of the topology, then those of the scenario in its
+/// order. Later names replace earlier ones.
 pub(super) fn interfaces(
     interfaces: &[InterfacesConfig],
     graph: &Graph,

@@ -28,7 +28,7 @@ fn related(one: &str, other: &str) -> bool {
     leads_through(one, other) || leads_through(other, one)
 }
 
-/// Returns the diagnostics that are not consequences of others.
+/// Returns the diagnostics that are not consequences of other diagnostics.
 pub(super) fn without_consequences(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let errors: Vec<_> = diagnostics
         .iter()

@@ -30,9 +30,10 @@ struct Kind {
 
 /// Checks for frames whose times the clock of the framing truncates.
 ///
-/// Frames that a host can send without end must take time, or simulated time does not advance: full
-/// data frames, which must also be accurate, and the frames that answer them. Single frames are
-/// never rejected: the last frame of a flow, and frames of flow control.
+/// Frames that a host can send without end must take time, otherwise simulated time does not
+/// advance. These are full data frames, whose times must also be accurate, and frames that
+/// acknowledge data. Single frames are never rejected, such as the last frame of a flow, or frames
+/// of flow control.
 pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
     const NOTICEABLE: f64 = 0.01;
     const TOO_SHORT: f64 = 0.1;

@@ -86,10 +86,10 @@ fn default_delay() -> PerLayer<Duration> {
     PerLayer::All(super::default_delay())
 }
 
-/// At this number, the routes between all servers take a gigabyte.
+/// With this number of servers, routes between all of them take a gigabyte.
 const MAX_SERVERS: u128 = 1 << 14;
 
-/// Largest level for which flow control on BCube has been worked out.
+/// Largest level that flow controls on BCube support.
 const MAX_K: u32 = 2;
 
 impl TopologyOptions for BcubeConfig {

@@ -7,10 +7,10 @@ use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most links of a fabric. Protects memory from a misplaced digit in a count.
+/// Maximum number of links of a fabric, so that a mistyped count does not exhaust memory.
 const MAX_LINKS: u64 = 1 << 22;
 
-/// Limits of link properties. Each check returns the error message: `"must be from ..."`.
+/// Limits of link properties. Each check returns an error message such as `"must be from ..."`.
 pub(crate) struct LinkLimits;
 
 impl LinkLimits {
@@ -32,7 +32,7 @@ impl LinkLimits {
     }
 }
 
-/// Most bytes of a port name. No system known to us allows more.
+/// Maximum length of a port name in bytes. No system known to us allows more.
 const LONGEST_PORT_NAME: usize = 64;
 
 /// Returns the rule that `name` breaks, if it cannot be printed as it is.
@@ -106,7 +106,7 @@ impl Draft {
         self.links.extend((0..count).map(|_| LinkSpec { a, b, rate, delay, error_rate }));
     }
 
-    /// Links every host to one of `switches`; each switch has equally many, in order.
+    /// Links every host to one of `switches`, in order. Each switch gets the same number of hosts.
     pub(super) fn attach(&mut self, hosts: &[NodeId], switches: &[NodeId], link: LinkProperties) {
         for (hosts, &switch) in hosts.chunks(hosts.len() / switches.len()).zip(switches) {
             hosts.iter().for_each(|&host| self.link(host, switch, link, 1));

@@ -58,8 +58,8 @@ impl TopologyOptions for FileConfig {
             link.error_rate = self.error_rate;
         }
         if !self.relays.0.is_empty() {
-            // Only a graph resolves names. If the graph with some relays is connected, so is the
-            // one in which every host relays.
+            // Names can be resolved only with a graph. It is built with all hosts as relays,
+            // because that graph is connected if the graph with some relays is.
             let mut nodes = draft.nodes.clone();
             nodes.iter_mut().filter(|node| node.kind == NodeKind::Host).for_each(|host| host.kind = NodeKind::Relay);
             let graph = Graph::new(nodes, draft.links.clone(), Vec::new())?;

@@ -6,7 +6,8 @@ use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A fabric with unique names, in which every host that has not failed reaches every other.
+/// A fabric with unique names, in which every host that has not failed reaches every other such
+/// host.
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// Hosts and switches. A [`NodeId`] is an index into this list.
@@ -64,7 +65,8 @@ impl Graph {
             }
         }
         for ((id, node), ports) in (0..).map(NodeId).zip(&nodes).zip(&ports) {
-            // All neighbours of a switch may have failed.
+            // A switch may have no link if nodes have failed, because all its neighbours may be
+            // among these.
             let needs_link = if node.kind.has_endpoint() { !failed.contains(&id) } else { failed.is_empty() };
             if ports.is_empty() && needs_link {
                 errors.push(error(format!("{} \"{}\" has no link", word(Some(node.kind)), node.name)));

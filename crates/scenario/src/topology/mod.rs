@@ -1,8 +1,8 @@
 //! Topologies: counts, a list of links or a file, turned into nodes and links.
 //!
-//! A [`Graph`] lists hosts first, then switches, lower tiers first. Host links precede links
-//! between switches; both are in the order of their lower ends. A node's ports are numbered in
-//! link order.
+//! A [`Graph`] lists hosts first, then switches, with lower tiers first. Links of hosts precede
+//! links between switches; both are in the order of their lower ends. A node's ports are numbered
+//! in link order.
 
 mod changes;
 mod draft;

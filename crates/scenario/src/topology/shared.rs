@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Rate of most published set-ups.
+/// Returns the link rate of most published set-ups.
 pub(super) fn default_rate() -> Rate {
     Rate::from_gbps(100)
 }

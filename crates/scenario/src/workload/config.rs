@@ -14,7 +14,7 @@ pub(super) trait TrafficOptions {
     fn common(&self) -> &CommonConfig;
 
     /// Checks the options and adds flows, schedules and notes to `part`. Errors are collected in
-    /// `part`; `None` means that the generation stopped early because of one.
+    /// `part`. `None` means that the generation stopped early because of an error.
     fn generate(&self, part: &mut Part) -> Option<()>;
 
     /// Role of flows without a `role` option.

@@ -293,7 +293,7 @@ impl IncastConfig {
     }
 
     /// Returns the sender of flow `i` of a burst. `Even` takes every host of `pool` once, in random
-    /// order, before it starts anew.
+    /// order, before any host is taken again.
     fn pick(&self, pool: &mut [NodeId], i: usize, stream: &mut Stream) -> NodeId {
         let count = pool.len();
         match self.pick {

@@ -102,10 +102,11 @@ impl TrafficConfig {
     }
 }
 
-/// Most flows of one scenario. Flows are generated on demand, but each needs its own number.
+/// Maximum number of flows of a scenario. Flows are generated on demand, but each needs its own
+/// number.
 pub const MAX_FLOWS: u64 = 100_000_000;
 
-/// The flows of a run, generated anew on every request, always the same.
+/// The flows of a run. Every request generates the same flows again.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     parts: Vec<Arc<dyn Schedule>>,
@@ -142,8 +143,8 @@ impl Traffic {
     }
 }
 
-/// Prepares the flows that start before `until`. Relative paths start at `base_dir`; wire loads
-/// follow from `framing` and `mtu`.
+/// Prepares the flows that start before `until`. Relative paths start at `base_dir`. `framing` and
+/// `mtu` determine loads in wire bytes.
 ///
 /// # Errors
 /// All errors, each with the path of its option below `traffic`.

@@ -231,13 +231,14 @@ mod tests {
         for (tag, hosts) in [(1, 0..16), (2, 16..32)] {
             let of_group: Vec<_> = flows.iter().filter(|flow| flow.tag == tag).collect();
             let first = hosts.start;
-            // 16 bursts at a time, 5.1 us apart; the second group is 1 ms late.
+            // 16 bursts start together every 5.1 us. The second group starts 1 ms later.
             let expected =
                 (0..3u64).flat_map(|iteration| (0..100u64).map(move |burst| iteration * 5_000_000 + burst * 5_100));
             let starts = expected.flat_map(|ns| [ns * 1000 + u64::from(tag - 1) * MS; 16]);
             assert!(of_group.iter().map(|flow| flow.start.ps()).eq(starts));
             assert!(of_group.iter().all(|flow| hosts.contains(&flow.src.0) && hosts.contains(&flow.dst.0)));
-            // Redrawn as long as it is the host itself: in proportion among the others.
+            // A host draws again if it has drawn itself, so other hosts are drawn in proportion to
+            // their popularity.
             let share = |from: Option<u32>, to: u32| {
                 let sent: Vec<_> =
                     of_group.iter().filter(|flow| from.is_none_or(|from| flow.src.0 == first + from)).collect();
@@ -250,7 +251,7 @@ mod tests {
         }
     }
 
-    /// The draws of a group do not depend on other groups; the last burst takes what is left.
+    /// The draws of a group do not depend on other groups. The last burst has the remaining bytes.
     #[test]
     fn groups_draw_independently() {
         let moe = |groups: &str| {

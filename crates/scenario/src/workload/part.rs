@@ -59,7 +59,7 @@ pub(super) struct Part<'a> {
     pub(super) scene: &'a Scene<'a>,
     /// Interval in which flows of this part may start.
     pub(super) window: Range<Time>,
-    /// Classes of flows without their own.
+    /// Classes of flows without a class of their own.
     classes: Vec<Class>,
     /// Draws the classes of listed flows.
     class_draws: Stream,
@@ -246,7 +246,7 @@ impl<'a> Part<'a> {
         Template { class: self.class(), tag: self.tag.1, window: self.window.clone() }
     }
 
-    /// Returns the class of flows without their own; the first class if flows draw one.
+    /// Returns the class of flows without a class of their own; the first class if flows draw one.
     pub(super) fn class(&self) -> Class {
         self.classes.first().copied().unwrap_or_default()
     }
@@ -290,7 +290,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Hands the listed flows over and returns all errors.
+    /// Adds the listed flows to the traffic and returns all errors.
     pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         if self.late > 0 {
             let (late, end) = (counted(self.late, "flow"), self.window.end);

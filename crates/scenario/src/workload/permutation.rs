@@ -62,8 +62,8 @@ impl TrafficOptions for PermutationConfig {
     }
 }
 
-/// Returns a uniformly random permutation of `0..count` without a fixed point; `count` is at least
-/// 2. One in e tries succeeds.
+/// Returns a uniformly random permutation of `0..count` without a fixed point; `count` must be at
+/// least 2. On average one in e (2.72) tries succeeds.
 fn derangement(count: usize, stream: &mut Stream) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     loop {

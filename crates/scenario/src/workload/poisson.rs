@@ -159,7 +159,7 @@ impl PoissonConfig {
                 part.add(error("there is no incast in this scenario").hint("list hosts, or omit this option"));
                 None
             }
-            // The incast reports a list that cannot be resolved.
+            // Errors in these lists are reported for the incast.
             Some(lists) => {
                 Some(lists.iter().filter_map(|list| list.hosts("", part.scene.graph).ok()).flatten().collect())
             }

@@ -170,7 +170,7 @@ mod tests {
                 *received.entry(flow.dst).or_insert(0u32) += 1;
             }
             assert!(sent.values().all(|count| *count == 40));
-            // Uniform over the receivers, within five standard deviations.
+            // Flows are uniform over the receivers, within five standard deviations.
             let fair = flows.len() as f64 / (4 * receiving.len()) as f64;
             assert!(
                 received.values().all(|count| (f64::from(*count) - fair).abs() < 5.0 * fair.sqrt()),
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    /// As Pyrrha's authors generate it: a sender has one receiver, and all of its flows but the
-    /// first begin later.
+    /// As in the generator of Pyrrha's authors, a sender has one receiver, and all of its flows
+    /// except the first start later.
     #[test]
     fn senders_can_have_one_receiver_and_start_with_one_flow() {
         let graph = graph("kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 4");

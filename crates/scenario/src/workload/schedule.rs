@@ -65,7 +65,7 @@ impl Schedule for InClasses {
     }
 }
 
-/// Draws one of several classes; returns `None` if there is no choice.
+/// Draws one of several classes; returns `None` if there is only one.
 pub(super) fn draw(classes: &[Class], draws: &mut random::Stream) -> Option<Class> {
     (classes.len() > 1).then(|| classes[draws.below(classes.len() as u64) as usize])
 }

@@ -1,4 +1,4 @@
-//! Tests of all kinds together, and helpers for the tests of single kinds.
+//! Tests of all kinds of traffic together, and helpers for the tests of single kinds.
 
 use super::*;
 use crate::topology::TopologyConfig;
@@ -10,7 +10,8 @@ pub(super) fn graph(topology: &str) -> Graph {
     toml::from_str::<TopologyConfig>(topology).unwrap().build(Path::new(".")).unwrap()
 }
 
-/// 4 leaves of 4 hosts at 100 Gb/s, 2 spines: uplinks carry half of what hosts can send.
+/// Returns 4 leaves with 4 hosts at 100 Gb/s each, and 2 spines. Uplinks carry half of the traffic
+/// that hosts can send.
 pub(super) fn fabric() -> Graph {
     graph("kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4")
 }
@@ -38,7 +39,7 @@ pub(super) fn rack(host: NodeId) -> u32 {
     host.0 / 4
 }
 
-/// Checks the errors of each traffic, one per line.
+/// Checks the errors of each entry of traffic, one per line.
 pub(super) fn check_rejected(cases: &[(&str, &str)]) {
     for (traffic, expected) in cases {
         let message = parse(traffic).and_then(|config| {
@@ -66,13 +67,14 @@ pub(super) fn bursts(flows: &[FlowSpec]) -> BTreeMap<Time, Vec<&FlowSpec>> {
     bursts
 }
 
-/// Payload offered per host, as a share of 100 Gb/s.
+/// Returns the payload offered per host, as a share of 100 Gb/s.
 pub(super) fn offered<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>, hosts: u32, ms: u64) -> f64 {
     let bytes: u64 = flows.into_iter().map(|flow| flow.bytes).sum();
     bytes as f64 * 8.0 / (f64::from(hosts) * 100e9 * ms as f64 * 1e-3)
 }
 
-/// The flows of a part do not depend on other parts, nor do those of a host depend on other hosts.
+/// The flows of a part do not depend on other parts, and the flows of a host do not depend on other
+/// hosts.
 #[test]
 fn parts_and_hosts_have_independent_streams() {
     let poisson = "{ kind = \"poisson\", sizes = \"alistorage\", load = 0.4 }";
@@ -87,7 +89,7 @@ fn parts_and_hosts_have_independent_streams() {
     assert_eq!(alone, tagged(&format!("{poisson}, {incast}"), "poisson"));
     assert_eq!(alone, tagged(&format!("{incast}, {poisson}"), "poisson"));
     assert_eq!(tagged(incast, "incast"), tagged(&format!("{poisson}, {incast}"), "incast"));
-    // Namesakes differ from each other.
+    // Parts with equal tags have different flows.
     let both = tagged(&format!("{poisson}, {poisson}"), "poisson");
     assert!(both.len() > alone.len() * 3 / 2 && both.windows(2).all(|pair| pair[0] != pair[1]));
     let some = poisson.replace("load", "hosts = \"h3\", load");
@@ -116,7 +118,7 @@ fn flows_draw_one_of_several_classes() {
         let made = try_on(&fabric(), &format!("{{ {part}, class = [1, 2, 4] }}"), 2).unwrap();
         assert_eq!(made.classes, [1, 2, 4].map(|class| (0, Class(class))).into());
     }
-    // A class that a flow of a list has of its own is not drawn.
+    // A listed flow with a class of its own draws no class.
     let listed = "{ kind = \"flows\", class = [1, 2], flows = [{ src = \"h0\", dst = \"h1\", class = 7 }] }";
     assert_eq!(flows(listed, 1)[0].class, Class(7));
 }
@@ -167,7 +169,7 @@ fn unknown_kinds_are_rejected() {
     )]);
 }
 
-/// Parts that start flows together, and bursts whose jitter reaches beyond the next burst.
+/// Parts start flows together, and the jitter of bursts reaches beyond the next burst.
 #[test]
 fn flows_are_in_order_of_start_and_part() {
     let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\", tag = \"a\" }, { kind = \
@@ -180,7 +182,7 @@ fn flows_are_in_order_of_start_and_part() {
     assert!(flows.windows(2).all(|pair| (pair[0].start, pair[0].tag) <= (pair[1].start, pair[1].tag)));
     assert_eq!(flows.iter().map(|flow| flow.tag).collect::<BTreeSet<_>>(), (0..4).collect());
     assert!(made.flows().eq(flows.iter().cloned()), "asked again, the same");
-    // Jitter moves flows, and loses only those that it moves beyond the end.
+    // Jitter delays flows. Only flows delayed beyond the end of the window are lost.
     let bursts = flows.iter().filter(|flow| flow.tag == 2).count();
     assert!((780..800).contains(&bursts), "{bursts}");
     assert!((made.expected / flows.len() as f64 - 1.0).abs() < 0.1);

@@ -81,8 +81,8 @@ fn node_and_port_counts_match_the_paper() {
     }
 }
 
-/// Server 15 of BCube(4, 1) is (3, 3). A switch of layer l links servers: their addresses are the
-/// switch's name with one more digit at place l.
+/// Server 15 of BCube(4, 1) is (3, 3). A switch of layer l links the servers whose addresses have
+/// the digits of the switch's name and one more digit at place l.
 #[test]
 fn names_are_addresses() {
     let graph = build(4, 1, "");
@@ -207,7 +207,8 @@ fn a_failed_server_has_no_traffic() {
     let ends: BTreeSet<_> = flows.iter().flat_map(|flow| [flow.src.0, flow.dst.0]).collect();
     assert_eq!((flows.len(), ends), (6, BTreeSet::from([0, 2, 3])));
     assert!(plan.notes.contains(&"1 failed node removed".into()), "{:?}", plan.notes);
-    // The failed server's node remains, idle. So do switches whose servers have all failed.
+    // The node of the failed server remains without links, and so do switches whose servers have
+    // all failed.
     assert_eq!(build(2, 1, "failed_nodes = [\"h0.0\", \"h0.1\"]").hosts().count(), 2);
     let (simulation, outcomes) = common::run(plan.spec(), flows);
     assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));

@@ -1,5 +1,5 @@
-//! Differential: reference runs of the HPCC ns-3 simulator. The tolerances are a few times that
-//! simulator's own sensitivity to a shift of all starts by 1 to 3 ns.
+//! Compares results with reference runs of the HPCC ns-3 simulator. The tolerances are a few times
+//! the change of that simulator's results when all starts are shifted by 1 to 3 ns.
 //!
 //! Small runs are in `data/calibration`. Larger runs are beside the repository, in
 //! `shared/calibration`; without this folder, the test prints a note and passes.
@@ -27,7 +27,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use temp_dir::TempDir;
 
-/// Limits of a case; the README beside the runs defines them.
+/// Limits of a case, defined in the README beside the runs.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Tolerance {
@@ -85,7 +85,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
     let us = |key: &str| Duration::from_us(number(key) as u64);
     let mtu = number("PACKET_PAYLOAD_SIZE") as u64;
     let link = topology.links[0].clone();
-    // The simulator's base RTT counts payload only, and no ACK.
+    // The simulator's base RTT includes only payload, and no ACK.
     let hops = if topology.nodes.len() > 100 { 4 } else { 2 };
     let base_rtt = (link.delay * 2 + Duration::from_ns(mtu * 8 / 80)) * hops;
     let congestion = match (values["ENABLE_QCN"], values["CC_MODE"]) {
@@ -149,9 +149,9 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
     }
 }
 
-/// Returns the seeds of a case. With random marking, a single run is one random sample. Our runs
-/// are averaged over several seeds; the reference is one run, so the limit is extended by the
-/// scatter of single runs.
+/// Returns the seeds of a case. With random marking, a single run is one random sample. Our results
+/// are averaged over several seeds. The reference is a single run, so the limit is extended by the
+/// standard deviation of single runs.
 fn seeds(case: &Path) -> std::ops::RangeInclusive<u64> {
     match spec(case, 1).congestion {
         CongestionConfig::Dcqcn(config) if config.ecn.kmin < config.ecn.kmax => 1..=8,
@@ -374,7 +374,7 @@ fn a_limit_for_a_bin_without_flows_is_an_error() {
     }
 }
 
-/// The worst flow of this case deviates by 1.6 %.
+/// The flow with the largest deviation in this case deviates by 1.6 %.
 #[test]
 fn a_missed_limit_is_reported() {
     let case = "star-16to1--step";

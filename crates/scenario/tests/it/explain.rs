@@ -32,7 +32,7 @@ const STAR: &str = "run.seed = 3\ntopology = { kind = \"star\", hosts = 2 }\ncon
 
 #[test]
 fn every_value_has_its_origin() {
-    // Headroom: 2 (12,500 + 1078) + 3840 B. Resume offset: two frames of 1078 B.
+    // The headroom is 2 (12,500 + 1078) + 3840 B. The resume offset is two frames of 1078 B.
     assert_settings(
         STAR,
         &["network.mtu=1KB"],
@@ -60,7 +60,7 @@ fn every_value_has_its_origin() {
     );
 }
 
-/// Two switches, hosts at 25 and 100 Gb/s, and links with two delays.
+/// Two switches with hosts at 25 and 100 Gb/s, and links with two delays.
 const MIXED: &str = "topology = { kind = \"custom\", hosts = [\"a\", \"b\", \"c\"], switches = [\"s\", \"t\"], links \
  = [\n\
                      { a = \"a\", b = \"s\", rate = \"25 Gbps\" }, { a = \"b\", b = \"t\" }, { a = \"c\", b = \"t\" \
@@ -114,8 +114,8 @@ fn values_are_tables_by_link_rate_and_delay_if_links_differ() {
 
 #[test]
 fn values_derived_from_the_fabric_are_explained() {
-    // A packet of 1082 B on the wire and its ACK of 86 B, each over two links of 1 us at 100 Gb/s;
-    // with telemetry in both, 1082 B and 128 B.
+    // A packet of 1082 B on the wire and its ACK of 86 B each pass two links of 1 us at 100 Gb/s.
+    // With telemetry in both, they have 1082 B and 128 B.
     let base_rtt = json!("4186.88 ns");
     for (overrides, expected) in [
         (
@@ -152,8 +152,8 @@ fn values_derived_from_the_fabric_are_explained() {
                 ("congestion_control.min_rate", json!("100 Gbps"), "--set, capped at the link rate"),
             ],
         ),
-        // The target is the base RTT plus 8 us; `fs_range` is five times the target. 49 packets
-        // fill the link for a base RTT, 141 for the target.
+        // The target is the base RTT plus 8 us, and `fs_range` is five times the target. The link
+        // carries 49 packets in a base RTT, and 141 packets in the target delay.
         (
             &["congestion_control.kind=swift"],
             vec![
@@ -205,7 +205,7 @@ fn values_derived_from_the_fabric_are_explained() {
                 ("congestion_control.additive_increase", json!("an eighth of the rate in a notice"), "default"),
             ],
         ),
-        // 49 packets fill the link for a base RTT.
+        // The link carries 49 packets in a base RTT.
         (
             &["congestion_control.kind=mp-rdma", "recovery.kind=mp-rdma"],
             vec![
@@ -344,7 +344,7 @@ fn defaults_of_topologies_groups_and_traffic_are_explained() {
     );
 }
 
-/// Neither stored nor explained values are null. Alternatives that were not chosen are absent.
+/// No stored or explained value is null. Alternatives that were not chosen are absent.
 #[test]
 fn no_value_is_null() {
     fn has_null(value: &Value) -> bool {

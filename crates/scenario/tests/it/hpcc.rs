@@ -51,8 +51,8 @@ fn the_pyrrha_dialect_has_no_error_rates() {
     assert!(topology.notes.is_empty());
 }
 
-/// Files from the Pyrrha simulator: rates in Gb/s and delays in ns without units. The flow file has
-/// two numbers in its header and six columns.
+/// Files of the Pyrrha simulator have rates in Gb/s and delays in ns, both without units. The flow
+/// file has two numbers in its header and six columns.
 #[test]
 fn the_files_of_the_pyrrha_simulator_are_read() {
     let topology = read_topology(include_str!("../data/pyrrha/topology.txt"), "t.txt").unwrap();

@@ -1,5 +1,5 @@
-//! Tests of scenario files, topologies, workloads and formats of other simulators: one binary, a
-//! module per subject.
+//! Tests of scenario files, topologies, workloads and formats of other simulators: one binary with
+//! a module per subject.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,9 +1,9 @@
-//! Differential: an incast mix under PFC, Pyrrha and BFC, compared by group of flows with a run of
-//! the Pyrrha authors' simulator.
+//! Compares an incast mix under PFC, Pyrrha and BFC, by group of flows, with a run of the Pyrrha
+//! authors' simulator.
 //!
 //! The run is stored beside the repository, in `shared/calibration/pyrrha-incastmix`. Without this
-//! folder, the test prints a note and passes. Paths are hashed and not recorded: the test compares
-//! means of groups, not single flows. `docs/validation.md` lists the results.
+//! folder, the test prints a note and passes. Paths are hashed and were not recorded, so the test
+//! compares means of groups, not single flows. `docs/validation.md` lists the results.
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 
 use crate::table::table;
@@ -41,7 +41,8 @@ struct Reference {
 
 /// Number of hosts in the first rack; host 0 is the receiver of the incast.
 const RACK: u32 = 16;
-/// Number of averaged runs in cases with scatter: paths and queues depend on hashes.
+/// Number of averaged runs in cases that depend on the seed, because paths and queues are chosen by
+/// hashes.
 const SEEDS: u64 = 5;
 const GROUPS: [&str; 3] = ["incast", "victims", "background"];
 
@@ -164,7 +165,8 @@ fn an_incast_mix_matches_the_authors_simulator_by_group() {
             let ratio = ours / theirs;
             println!("{name:30} {group:10} {ours:8.1} us, theirs {theirs:8.1} us: {ratio:.2}");
             let (low, high) = match (name, *group) {
-                // Two thirds of the victims find an empty queue: the comparison must detect this.
+                // Two thirds of the victims find an empty queue, and the comparison must detect
+                // this difference.
                 ("BFC-32, round robin", "victims") => (0.0, 0.5),
                 ("BFC-32, round robin" | "BFC-32, ACKs wait", _) => (0.5, 1.6),
                 (_, "incast") => (0.95, 1.05),

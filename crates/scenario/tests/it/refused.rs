@@ -1,4 +1,5 @@
-//! Random cases of the model's property tests as scenarios: planning accepts nearly all of them.
+//! Plans random cases of the model's property tests as scenarios, nearly all of which must be
+//! accepted.
 
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 

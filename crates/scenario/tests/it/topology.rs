@@ -156,7 +156,8 @@ fn changed_links_have_their_own_rate_and_delay() {
         assert_eq!(uplinks(leaf), [(40, 5000), (40, 1000), (40, 1000), (40, 1000)]);
     }
     assert_eq!([wires(&graph, "h0", "leaf0"), wires(&graph, "h1", "leaf0")], [[(10, 1000)], [(40, 1000)]]);
-    // Host links to uplinks: 130 to 145 Gb/s at leaf0, 160 to 160 Gb/s at the others.
+    // leaf0 has host links of 130 Gb/s and uplinks of 145 Gb/s in all; the other leaves have 160
+    // Gb/s of both.
     assert!(graph.notes[0].ends_with("oversubscription 0.9:1 to 1:1"), "{:?}", graph.notes);
     assert_eq!(graph.notes[1..], ["4 links changed"]);
 }
@@ -343,7 +344,7 @@ fn errors_of_invalid_topologies() {
     }
 }
 
-/// Links of a custom topology can name their ports. A failed link's names are dropped.
+/// Links of a custom topology can name their ports. The names of a failed link's ports are dropped.
 #[test]
 fn links_can_name_their_ports() {
     let graph = build(

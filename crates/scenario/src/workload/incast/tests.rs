@@ -75,7 +75,7 @@ fn load_is_a_share_of_the_receivers_link_capacity() {
     }
 }
 
-/// Incast of 720 flows with 30 to 40 packets each, at load 0.5 of the receiver's link. Poisson
+/// The incast has 720 flows with 30 to 40 packets each, at load 0.5 of the receiver's link. Poisson
 /// traffic between racks has load 0.8 and excludes the receiver.
 #[test]
 fn incast_mix_of_pyrrha_section_viii() {
@@ -89,7 +89,7 @@ fn incast_mix_of_pyrrha_section_viii() {
     let made = try_on(&graph, traffic, 60).unwrap();
     let rack = |host: NodeId| host.0 / 16;
     let (incast, poisson): (Vec<_>, Vec<_>) = made.flows().partition(|flow| flow.tag == 0);
-    // 720 x 35 x 1460 B at 50 Gb/s.
+    // The mean period is the time of 720 x 35 x 1460 B at 50 Gb/s.
     let period = 5_886_720_000;
     let mut sources = BTreeSet::new();
     for (burst, flows) in incast.chunks(720).enumerate() {

@@ -28,7 +28,7 @@ fn offered_load_is_the_requested_load() {
             let own: Vec<_> = made.iter().filter(|flow| flow.src == NodeId(host)).collect();
             let share = own.len() as f64 / made.len() as f64 * 16.0;
             assert!((share - 1.0).abs() < 0.1, "{share}");
-            // Destinations are uniform over 15 hosts, 3 of them in the source's rack.
+            // Destinations are uniform over 15 hosts, 3 of which are in the source's rack.
             let local = own.iter().filter(|flow| rack(flow.dst) == rack(flow.src)).count() as f64 / own.len() as f64;
             assert!((local - 0.2).abs() < 0.05, "{local}");
         }

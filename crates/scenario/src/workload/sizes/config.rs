@@ -44,7 +44,7 @@ pub struct SizesTable {
     pub unit: Option<Bytes>,
 }
 
-/// Most sizes of a uniform distribution with a unit. Each size is a point of a table.
+/// Maximum number of sizes of a uniform distribution with a unit. Each size is a point of a table.
 const MAX_MULTIPLES: u64 = 100_000;
 
 /// Interpolation between two points of a table of cumulative probabilities.

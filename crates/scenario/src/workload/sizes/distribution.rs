@@ -4,7 +4,7 @@ use super::Interpolation;
 use backwater_engine::random::Stream;
 use backwater_fabric::frame::framing::Framing;
 
-/// Largest size of a table: 1 PB. Sizes up to it are exact in a 64-bit float.
+/// Largest size of a table, 1 PB. Sizes up to this value are exact in a 64-bit float.
 pub const MAX_BYTES: u64 = 1_000_000_000_000_000;
 
 /// Factor between the ends of a segment below which logarithmic and linear interpolation are equal
@@ -24,7 +24,7 @@ pub struct Knot {
 ///
 /// A draw inverts the cumulative probability: linear or log-linear between two points, rounded to
 /// the nearest byte, at least 1 B. A first point above probability zero, and two points of equal
-/// size, are masses: the size occurs with exactly that probability.
+/// size, are point masses: this size occurs with exactly that probability.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     knots: Vec<Knot>,

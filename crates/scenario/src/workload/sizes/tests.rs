@@ -5,8 +5,8 @@ use backwater_fabric::frame::framing::Framing;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Name, mean in bytes, and per cent of flows up to 100 KB, up to 1 MB, and above, worked out
-/// independently from the sources.
+/// Name, mean in bytes, and percentages of flows up to 100 KB, up to 1 MB, and above. These values
+/// were computed independently from the sources.
 const REFERENCE: &[(&str, f64, [f64; 3])] = &[
     ("websearch-dctcp", 1_711_250.1, [54.2, 15.8, 30.0]),
     ("websearch-abm", 1_711_222.5, [54.2, 15.8, 30.0]),
@@ -115,15 +115,15 @@ fn masses_occur_with_just_their_probability() {
     for (bytes, mass) in [(4096, 0.3), (16384, 0.15), (65536, 0.35)] {
         assert!((step(bytes) - mass).abs() < 1e-4, "{bytes}: {}", step(bytes));
     }
-    // A first point above zero is a mass too.
+    // A first point above probability zero is also a point mass.
     assert_eq!(table("google-searchrpc").quantile(0.07), 2);
     assert_eq!(Distribution::fixed(64_000).quantile(0.5), 64_000);
 }
 
 #[test]
 fn wire_bytes_count_every_frame() {
-    // 2500 B are frames of 1000, 1000 and 500 B with 82 B around each, and 16 B of RETH in the
-    // first.
+    // 2500 B are sent in frames of 1000, 1000 and 500 B. Each frame has another 82 B, and the first
+    // also has 16 B of RETH.
     let sizes = Distribution::fixed(2500);
     assert!((sizes.mean_wire(Framing::Rocev2, 1000) - (2500.0 + 3.0 * 82.0 + 16.0)).abs() < 1e-9);
     assert!((sizes.mean_wire(Framing::HpccNs3, 1000) - (2500.0 + 3.0 * 48.0)).abs() < 1e-9);
@@ -211,7 +211,7 @@ fn multiples_of_a_unit_occur_equally_often() {
     let mut counts = std::collections::BTreeMap::new();
     (0..110_000).for_each(|_| *counts.entry(sizes.sample(&mut stream)).or_insert(0u32) += 1);
     assert!(counts.keys().copied().eq((30..=40).map(|packets| packets * 1460)));
-    // Within five standard deviations.
+    // The tolerance is five standard deviations.
     assert!(counts.values().all(|count| count.abs_diff(10_000) < 477), "{counts:?}");
     assert_eq!(Distribution::multiples(7, 3, 3), Distribution::fixed(21));
 }
@@ -261,7 +261,7 @@ fn what_a_scenario_may_not_say_of_sizes() {
     }
 }
 
-/// The lists in `data/README.md` are what the library has.
+/// The lists in `data/README.md` contain exactly the tables of the library.
 #[test]
 fn the_readme_of_the_data_lists_the_library() {
     let readme = include_str!("../../../../../data/README.md");
@@ -294,8 +294,8 @@ fn tables() -> impl Strategy<Value = Distribution> {
 }
 
 proptest! {
-    /// The mean number of packets is the average over evenly spaced quantiles, within what a
-    /// monotone function allows.
+    /// The mean number of packets equals the average over evenly spaced quantiles, up to the error
+    /// bound for monotone functions.
     #[test]
     fn means_are_those_of_the_draws(sizes in tables(), payload in prop::sample::select(vec![1u64, 7, 64])) {
         const POINTS: u32 = 100_000;

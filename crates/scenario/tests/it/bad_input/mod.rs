@@ -72,7 +72,7 @@ fn messages(text: &str) -> Vec<String> {
 }
 
 /// Replaces the first `from` in [`VALID`] by `to`. In a BCube, names of servers are addresses, so
-/// the receiver of the incast is replaced as well.
+/// the receiver of the incast is also replaced.
 fn invalid(from: &str, to: &str) -> String {
     assert!(VALID.contains(from), "{from}");
     let receiver = match to {
@@ -100,8 +100,8 @@ fn every_invalid_scenario_has_the_expected_messages() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A trace of all events of a second: 12 links at 100 Gb/s, two directions per link, 11.4 million
-/// frames per direction, 6 events per frame.
+/// The trace contains all events of a second: 12 links at 100 Gb/s with two directions each, 11.4
+/// million frames per direction, and 6 events per frame.
 #[test]
 fn a_large_trace_is_a_warning() {
     let text = invalid("pauses = true", "pauses = true\ntrace = {}").replace("until = \"1 ms\"", "until = \"1 s\"");
@@ -150,7 +150,7 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
         ]
     );
     assert_eq!(found(100, 1002).len(), 2);
-    // Link rate of the HPCC simulator's examples: only rare frames take no time.
+    // At the link rate of the HPCC simulator's examples, only rare frames take no time.
     assert_eq!(
         found(400, 1002),
         [
@@ -165,7 +165,8 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
                 .into(),
         ]
     );
-    // 51 B and 4.08 ns, 55 B and 4.4 ns, 56 B and 4.48 ns: 2, 9.1 and 10.7 %.
+    // Frames of 51, 55 and 56 B should take 4.08, 4.4 and 4.48 ns. The clock shortens these times
+    // to 4 ns, by 2, 9.1 and 10.7 %.
     for (payload, severity) in [(3, "warning"), (7, "warning"), (8, "error")] {
         let first = &found(100, payload)[0];
         assert!(first.contains(&format!("{severity}: network.mtu = \"{payload} B\"")), "{first}");
@@ -249,7 +250,7 @@ fn flb_under_pyrrha_is_a_warning() {
     assert!(!found("pfc").iter().any(|message| message.contains(warning)));
 }
 
-/// Edges read class queues only, not the queues of BFC or per-flow queues.
+/// Edge switches read only class queues, not the queues of BFC or per-flow flow control.
 #[test]
 fn an_edge_that_cannot_read_queues_is_a_warning() {
     let warns = |flow_control, load_balance| {

@@ -74,8 +74,8 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is already in another group",
         ],
     ),
-    // Configured headroom at 100 Gb/s over 1 us. Frames have 1098 B, of which 20 B are not charged;
-    // the window has 26,182 B.
+    // Configured headroom at 100 Gb/s over 1 us. Frames have 1098 B, of which 20 B are not charged,
+    // and 26,182 B are in flight until a PAUSE takes effect.
     (
         "private = \"3 KB\"",
         "private = \"3 KB\", headroom = \"27 KB\"",
