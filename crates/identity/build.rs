@@ -49,11 +49,11 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the name of the profile's folder. The variable `PROFILE` is only ever `debug` or
-/// `release`.
+/// Returns the name of the profile's folder. The variable `PROFILE` cannot be used, because it is
+/// always `debug` or `release`.
 fn profile() -> Option<String> {
     let folder = PathBuf::from(std::env::var_os("OUT_DIR")?);
-    // <profile>/build/<package>/out
+    // The path ends with <profile>/build/<package>/out.
     Some(folder.ancestors().nth(3)?.file_name()?.to_str()?.to_owned())
 }
 

@@ -1,5 +1,5 @@
-//! Parser of `config.txt`: with valid topology and flows, any text gives a readable scenario or a
-//! list of errors.
+//! Parser of `config.txt`: with a valid topology and valid flows, any text results in a readable
+//! scenario or a list of errors.
 #![no_main]
 
 use backwater_scenario::Document;

@@ -1,4 +1,4 @@
-//! Parser of `flow.txt`: any text is a list of flows or a list of errors. Flows can be written and
+//! Parser of `flow.txt`: any text results in flows or in a list of errors. Flows can be written and
 //! read again.
 #![no_main]
 

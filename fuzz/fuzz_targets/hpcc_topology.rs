@@ -1,5 +1,5 @@
-//! Parser of `topology.txt`: any text is a topology or a list of errors. A topology can be written
-//! and read again.
+//! Parser of `topology.txt`: any text results in a topology or in a list of errors. A topology can
+//! be written and read again.
 #![no_main]
 
 use backwater_scenario::hpcc::{read_topology, write_topology};

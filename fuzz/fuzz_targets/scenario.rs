@@ -1,12 +1,12 @@
-//! Scenario parser: any text is a scenario or a list of errors, without a panic. A resolved
-//! scenario can be read again.
+//! Scenario parser: any text results in a scenario or in a list of errors, without a panic. A
+//! resolved scenario can be read again.
 #![no_main]
 
 use backwater_scenario::{Document, Scenario};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    // A comment in the first line may hold an assignment as for `--set`.
+    // A comment in the first line may contain an assignment, as for `--set`.
     let assignment = text.lines().next().and_then(|line| line.strip_prefix("#!"));
     let Ok(mut document) = Document::from_toml("fuzz.toml", text) else { return };
     if let Some(assignment) = assignment {

@@ -1,5 +1,5 @@
-//! Parsers of size distributions: any text is a table or an error, without a panic. Every table can
-//! be sampled, truncated and averaged under every rule of interpolation.
+//! Parsers of size distributions: any text results in a table or in an error, without a panic.
+//! Every table can be sampled, truncated and averaged with every rule of interpolation.
 #![no_main]
 
 use backwater_scenario::workload::Interpolation;
@@ -36,7 +36,7 @@ fuzz_target!(|text: &str| {
                     assert!(cut.largest() <= limit.max(1) && cut.mean() <= limit.max(1) as f64 * (1.0 + 1e-6));
                 }
             }
-            // In other units the sizes may be too large, which is an error.
+            // With a larger unit, sizes may be too large, which is an error.
             let _ = table.distribution(Some(rule), 1460);
         }
     }

@@ -2,9 +2,9 @@
 //! with an ECN threshold and an ingress counter. There are no classes, no flow control, no ACKs, no
 //! congestion control, and no measurements.
 //!
-//! The kernel uses the engine's event set. The simulator's cost per packet-hop is given relative to
-//! the kernel's, measured at the same time: the ratio depends much less on machine and load than
-//! the time in ns.
+//! The kernel uses the engine's event set. The simulator's cost per packet-hop is reported relative
+//! to the kernel's cost, measured at the same time. This ratio depends much less on machine and
+//! load than the time in ns.
 //!
 //! ```text
 //! backwater-limit SCENARIO.toml [PACKET-HOPS]
@@ -77,7 +77,7 @@ struct Kernel {
 
 impl Kernel {
     fn new(fabric: &Fabric, flows: impl Iterator<Item = FlowSpec>) -> Kernel {
-        // Only the first flow of each sending host.
+        // Only the first flow of each sending host is used.
         let mut first: BTreeMap<u32, (FlowId, FlowSpec)> = BTreeMap::new();
         for (id, flow) in (0..).map(FlowId).zip(flows) {
             first.entry(flow.src.0).or_insert((id, flow));
@@ -132,7 +132,7 @@ impl Kernel {
         }
     }
 
-    /// Prefetches the data of coming events: first the port, then the packet.
+    /// Prefetches the data of the next events: first the port, then the packet.
     fn look_ahead(&self) {
         if self.ingress.len() < LOOK_AHEAD_FROM {
             return;

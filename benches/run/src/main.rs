@@ -4,8 +4,8 @@
 //! backwater-bench SCENARIO.toml OUTPUT THREADS [KEY=VALUE...]
 //! ```
 //!
-//! Set-up is separate from the run itself, [`drive`]. Profilers and counters select this function
-//! by name.
+//! The run itself, [`drive`], is separate from set-up, so that profilers and counters can select
+//! this function by name.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Measured part: from the first event to the last row of the tables.
+/// Runs the measured part, from the first event to the last row of the tables.
 #[inline(never)]
 fn drive(mut run: Run) -> Result<Summary, RunError> {
     run.advance(Duration::MAX);

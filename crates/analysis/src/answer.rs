@@ -1,4 +1,4 @@
-//! Everything that can be asked of a network and its traffic, in one go, with names instead of
+//! Answers all questions about a network and its traffic in one call, with names instead of
 //! numbers.
 
 use crate::blocking::{Blocking, Cause, Counterexample};
@@ -16,7 +16,7 @@ use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The word that stands for [`network::congested`] among congested ports.
+/// Word in a list of congested ports that selects the ports of [`network::congested`].
 pub const AUTO: &str = "auto";
 
 /// A question about a network.
@@ -31,7 +31,7 @@ pub struct Question {
     pub flows: usize,
     /// True if switches under Pyrrha ignore a PAUSE with one of their own ports as root.
     pub own_root_rule: bool,
-    /// Name all ports, queues and flows that each congested port can pause.
+    /// True if the answer names all ports, queues and flows that each congested port can pause.
     pub names: bool,
 }
 
@@ -67,8 +67,8 @@ pub struct ProtocolAnswer {
     pub queues: QueueCounts,
     /// True if no queues can wait for each other in a cycle (section VII).
     pub deadlock_free: bool,
-    /// Queues of such a cycle: each waits for the next, the last for the first. Empty without a
-    /// cycle.
+    /// Queues of such a cycle. Each queue waits for the next, and the last for the first. Empty
+    /// without a cycle.
     pub cycle: Vec<QueueName>,
     /// Queues that can overflow.
     pub overflows: Vec<Overflow>,
@@ -83,7 +83,7 @@ pub struct Overflow {
     pub queue: QueueName,
     /// Upstream queue.
     pub feeder: QueueName,
-    /// Flow from the upstream queue.
+    /// Flow that arrives from the upstream queue.
     pub flow: String,
 }
 
@@ -142,13 +142,13 @@ pub struct Paused {
 /// Numbers of queues that are congested or can be paused.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueCounts {
-    /// Largest number at a port.
+    /// Largest number of such queues at one port.
     pub most: usize,
     /// First port with that number; `None` if there are no such queues.
     pub most_at: Option<String>,
-    /// Number at all ports.
+    /// Number of such queues at all ports.
     pub total: usize,
-    /// Number that can be paused; under Pyrrha, the isolation queues.
+    /// Number of queues that can be paused; under Pyrrha, these are the isolation queues.
     pub paused: usize,
 }
 

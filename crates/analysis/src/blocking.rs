@@ -14,10 +14,10 @@ pub struct Blocking {
     pub causes: Vec<Cause>,
     /// Ports where an innocent flow shares a potentially paused queue.
     pub blocked_at: BTreeSet<PortId>,
-    /// Number of congested or potentially paused queues of each port; ports without any are left
-    /// out.
+    /// Number of congested or potentially paused queues of each port. Ports without such queues are
+    /// left out.
     pub queues: BTreeMap<PortId, usize>,
-    /// Number of potentially paused queues; under Pyrrha, the isolation queues.
+    /// Number of potentially paused queues; under Pyrrha, these are the isolation queues.
     pub paused_queues: usize,
 }
 
@@ -49,8 +49,8 @@ pub struct Counterexample {
     pub innocent: FlowId,
     /// Queue in which the innocent flow can be paused.
     pub queue: QueueNumber,
-    /// Flow that passes `cause` and makes it pause the queue. It is in the same queue if possible;
-    /// otherwise the queue obeys the signals of a queue with this flow.
+    /// Flow that passes `cause`, because of which `cause` pauses the queue. The flow is in the same
+    /// queue if possible. Otherwise the queue obeys the signals of a queue that contains this flow.
     pub culprit: FlowId,
 }
 
@@ -89,7 +89,7 @@ impl Blocking {
         self.causes.iter().find_map(|cause| cause.counterexample)
     }
 
-    /// Returns the first port with the most queues, and their number.
+    /// Returns the first port with the largest number of queues, and this number.
     pub fn most_queues(&self) -> Option<(PortId, usize)> {
         let most = self.queues.values().max()?;
         self.queues.iter().find(|(_, queues)| *queues == most).map(|(port, queues)| (*port, *queues))
@@ -127,7 +127,7 @@ impl Search<'_> {
                 }
             }
         }
-        // Queues paused by signals. A queue that is paused because of the port signals in turn.
+        // Queues paused by signals. A queue that is paused because of the port also sends signals.
         let own = graph.of_port.get(&port).filter(|_| protocol.detects(case, port)).into_iter().flatten();
         let mut signalling: Vec<(QueueNumber, FlowId)> = own.map(|queue| (*queue, graph.flows[*queue][0])).collect();
         signalling.extend(&paused);

@@ -48,8 +48,8 @@ pub struct Flow {
 
 /// The egress ports along a flow's path, the NIC of its source host first.
 ///
-/// A path that reaches a port twice is a loop. Only the first round is kept, with the port where it
-/// closes.
+/// A path that reaches a port twice is a loop. Only the first round is kept, with the port at which
+/// the loop closes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     ports: Vec<PortId>,
@@ -75,7 +75,7 @@ impl Path {
         &self.ports
     }
 
-    /// Returns the hop to which the last hop of a loop leads back.
+    /// Returns the hop that follows the last hop of a loop.
     pub fn closes_at(&self) -> Option<usize> {
         self.closes_at
     }
@@ -96,7 +96,7 @@ impl Path {
         (hop + 1..self.ports.len()).chain(again.into_iter().flatten()).map(|hop| self.ports[hop])
     }
 
-    /// Returns the hops before `port`: its `P_pp` of the paper's definition 4.
+    /// Returns the hops before `port`, which are its `P_pp` of the paper's definition 4.
     pub fn hops_before(&self, port: PortId) -> std::ops::Range<usize> {
         match (self.position(port), self.closes_at) {
             (None, _) => 0..0,
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn loops_are_cut_and_closed() {
-        // The loop is entered from 1 and consists of 2, 3 and 4.
+        // The path enters the loop from port 1. The loop consists of ports 2, 3 and 4.
         let path = Path::new([1, 2, 3, 4, 2, 9].map(PortId));
         assert_eq!((path.ports().len(), path.closes_at()), (4, Some(1)));
         assert_eq!((ports(&path, 0), ports(&path, 2)), (vec![2, 3, 4], vec![4, 2, 3]));

@@ -4,7 +4,8 @@ use crate::case::Case;
 use crate::graph::{QueueGraph, QueueNumber};
 use crate::protocol::Protocol;
 
-/// The graph of buffer dependencies: from each queue to the queues that can hold it back.
+/// The graph of buffer dependencies, with an edge from each queue to every queue that can hold it
+/// back.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
     /// Queues that can hold back each queue, in ascending order.
@@ -36,12 +37,12 @@ impl Dependencies {
         &self.holders[queue]
     }
 
-    /// Returns a cyclic buffer dependency, lowest number first: each queue can wait for the next,
-    /// the last for the first. Without a cycle, no deadlock is possible.
+    /// Returns a cyclic buffer dependency, starting with the lowest number. Each queue can wait for
+    /// the next, and the last for the first. Without a cycle, no deadlock is possible.
     pub fn cycle(&self) -> Option<Vec<QueueNumber>> {
         let is_left = self.waiting_forever();
         // Every remaining queue waits for another remaining queue, so the walk returns to a visited
-        // one.
+        // queue.
         let next = |queue: QueueNumber| {
             let left = self.holders[queue].iter().copied().find(|holder| is_left[*holder]);
             left.expect("a queue that waits for none is removed")
@@ -62,8 +63,8 @@ impl Dependencies {
         Some(cycle)
     }
 
-    /// Returns, for each queue, whether it remains after repeated removal of queues that wait for
-    /// none.
+    /// Returns, for each queue, true if it remains after repeated removal of queues that wait for
+    /// no other queue.
     fn waiting_forever(&self) -> Vec<bool> {
         let mut waiting: Vec<Vec<QueueNumber>> = vec![Vec::new(); self.holders.len()];
         for (queue, holders) in self.holders.iter().enumerate() {

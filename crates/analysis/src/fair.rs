@@ -1,15 +1,15 @@
 //! Max-min fair rates of flows, and the ports that these rates saturate.
 //!
-//! All arithmetic is in integers of 2^-63 bit/s, and shares are rounded down. The loss is far below
-//! 1 bit/s, the tolerance for a saturated port. Exact fractions would gain digits with every
-//! settled port.
+//! All arithmetic is in integers of 2^-63 bit/s, and shares are rounded down. The rounding error is
+//! far below 1 bit/s, the tolerance for a saturated port. Exact fractions would need more digits
+//! with every settled port.
 
 use backwater_engine::Rate;
 use backwater_fabric::ids::{FlowId, PortId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// A rate in units of 2^-63 bit/s: any [`Rate`] fits.
+/// A rate in units of 2^-63 bit/s, which can express any [`Rate`].
 type FineRate = u128;
 
 const UNITS_PER_BPS: FineRate = 1 << 63;
@@ -39,8 +39,8 @@ impl Open {
 }
 
 impl FairShares {
-    /// Computes the rates by progressive filling: the port with the smallest share settles its
-    /// flows, then the next. A flow without ports has rate zero.
+    /// Computes the rates by progressive filling: repeatedly, the port with the smallest share
+    /// settles the rates of its flows. A flow without ports has rate zero.
     ///
     /// `paths` are the ports of each flow, each port once; `rate` is the bit rate of a port.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a [PortId]>, rate: impl Fn(PortId) -> Rate) -> FairShares {
@@ -103,7 +103,7 @@ impl FairShares {
     }
 
     /// Returns the first bottleneck on the `path` of `flow`: a saturated port where no flow is
-    /// faster by 1 bit/s or more. Only a flow without ports has none.
+    /// faster by 1 bit/s or more. Only a flow without ports has no bottleneck.
     pub fn first_bottleneck(&self, flow: FlowId, path: &[PortId]) -> Option<PortId> {
         let is_fastest = |port: &PortId| self.fastest[port] < self.rates[flow.0 as usize] + UNITS_PER_BPS;
         path.iter().copied().find(|port| self.is_saturated(*port) && is_fastest(port))
@@ -133,18 +133,20 @@ mod tests {
         ((0..paths.len() as u32).map(|flow| shares.rate(FlowId(flow)).bps()).collect(), full.collect())
     }
 
-    /// Port 1 limits one of three flows through port 0; the other two share the rest.
+    /// Port 1 limits one of three flows through port 0. The other two flows share the rest of the
+    /// rate.
     #[test]
     fn unused_shares_go_to_other_flows() {
         assert_eq!(shares(&[&[0], &[0], &[0, 1]], &[100, 10, 50]), (vec![45, 45, 10], vec![0, 1]));
     }
 
-    /// Flows with a third of port 0 leave two thirds of ports 1 to 3; all ports are saturated.
+    /// Each of three flows gets a third of port 0 and leaves two thirds of port 1, 2 or 3 to
+    /// another flow. All ports are saturated.
     #[test]
     fn thirds_add_up() {
         let (rates, full) = shares(&[&[0, 1], &[0, 2], &[0, 3], &[1], &[2], &[3]], &[100; 4]);
         assert_eq!((rates, full), (vec![33, 33, 33, 67, 67, 67], vec![0, 1, 2, 3]));
-        // Two ports in a row that share alike are both full.
+        // Two successive ports with the same flows and rates are both saturated.
         assert_eq!(shares(&[&[0, 1], &[0, 1], &[0, 1]], &[100; 2]).1, [0, 1]);
     }
 
@@ -161,8 +163,8 @@ mod tests {
     }
 
     proptest! {
-        /// The definition of max-min fairness: no port carries more than its rate, and every flow
-        /// passes a saturated port on which no flow is faster.
+        /// Checks the definition of max-min fairness: no port carries more than its rate, and every
+        /// flow passes a saturated port on which no other flow is faster.
         #[test]
         fn every_flow_has_a_bottleneck(
             paths in prop::collection::vec(prop::collection::btree_set(0u32..6, 1..4), 1..16),

@@ -19,8 +19,8 @@ pub struct QueueGraph {
     pub flows: Vec<Vec<FlowId>>,
     /// Queues of each port, in ascending order.
     pub of_port: BTreeMap<PortId, Vec<QueueNumber>>,
-    /// For each queue, the queues that it can hold back by signals of its port, even without a flow
-    /// between the two.
+    /// For each queue, the queues that it can hold back by signals of its port, even if no flow
+    /// passes both queues.
     pub signalled: Vec<Vec<QueueNumber>>,
 }
 

@@ -1,8 +1,8 @@
-//! Headroom that a switch needs, and the buffer that each allocation scheme leaves to share.
+//! Headroom that a switch needs, and the shared buffer that each allocation scheme leaves.
 //!
-//! A switch has a number of equal ports. Three formulas for the need of one lossless queue are
-//! compared: Equation 1 of DSH, the formula of SONiC for NVIDIA Spectrum switches, and the exact
-//! need of this model.
+//! All ports of a switch are equal. Three formulas for the need of one lossless queue are compared:
+//! Equation 1 of DSH, the formula of SONiC for NVIDIA Spectrum switches, and the exact need of this
+//! model.
 
 use backwater_engine::{Bytes, Duration, Rate};
 use backwater_fabric::contract::need::{equation_1, exact_need};
@@ -55,7 +55,7 @@ pub struct Need {
     pub exact: u64,
 }
 
-/// Bytes that a scheme reserves and leaves to share.
+/// Bytes that a scheme reserves, and bytes of shared buffer that it leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scheme {
     /// Name of the scheme in scenarios.
@@ -66,7 +66,7 @@ pub struct Scheme {
     pub private: u64,
     /// Shared buffer; `None` if the reserved bytes do not fit.
     pub shared: Option<u64>,
-    /// First threshold T(0) = alpha x shared: limit of a queue while the switch is empty.
+    /// Threshold T(0) = alpha x shared, the limit of a queue in an empty switch.
     pub threshold: Option<u64>,
     /// True if the scheme can drop packets of a lossless class.
     pub may_drop: bool,
@@ -239,16 +239,16 @@ pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Diagnostic> {
     if !(0.0..=100.0).contains(&port.small_packets) {
         return Err(Diagnostic::error("small_packets", "must be from 0 to 100 %"));
     }
-    // Factor by which small packets waste cells of the buffer.
+    // Factor by which small packets increase the use of buffer cells.
     let worst = if cell > 128.0 { cell / 64.0 } else { 2.0 * cell / (1.0 + cell) };
     let occupancy = (100.0 - port.small_packets + port.small_packets * worst) / 100.0;
-    // 198,000 km/s; the formula mixes factors of 1000 and 1024.
+    // The formula uses a propagation speed of 198,000 km/s, and mixes factors of 1000 and 1024.
     let on_cable = 2.0 * port.cable * f64::from(port.speed) * 1e9 / 198e6 / 8192.0;
     let mac_and_phy = 0.8 * 1024.0;
     let delays = f64::from(port.mtu) + on_cable + mac_and_phy + f64::from(quanta * 64);
     let whole_kib = |bytes: f64| (bytes / 1024.0).ceil() as u64 * 1024;
     let xoff = whole_kib(f64::from(port.lossless_mtu) + occupancy * delays);
-    // Ports with eight lanes count two pipelines and one more frame.
+    // For ports with eight lanes, the formula counts two pipelines and an additional frame.
     let (xon, extra) = if port.eight_lanes { (2 * pipeline - 1, port.mtu) } else { (pipeline, 0) };
     let xon = xon * 1024;
     let size = if port.shared_pool { xon } else { whole_kib((xoff + xon) as f64 + f64::from(extra)) };

@@ -10,7 +10,8 @@ use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::FlowSpec;
 use std::collections::BTreeSet;
 
-/// Returns `flows`, numbered in order, with the paths of a simulation: pinned, or chosen by ECMP.
+/// Returns `flows`, numbered in order, with the paths that a simulation uses: pinned, or chosen by
+/// ECMP.
 ///
 /// # Errors
 /// The error of the first flow that cannot run.
@@ -44,10 +45,10 @@ pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> C
     Case::new(ports, flows, congested).expect("the ports of all paths have just been collected")
 }
 
-/// Returns the ports that `flows` congest at max-min fair rates: the first bottleneck of any flow.
-/// NICs of source hosts do not count, since they have no upstream to pause. If all links have the
-/// same rate, a congested port has at least two ingress ports, since a single ingress link would be
-/// saturated first.
+/// Returns the ports that `flows` congest at max-min fair rates: the first bottleneck of every
+/// flow. NICs of source hosts do not count, because they have no upstream to pause. If all links
+/// have the same rate, flows enter a congested port from at least two ingress ports, because a
+/// single ingress link would be saturated first.
 pub fn congested(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {
     let rate = |port: PortId| wiring.ports[port].rate;
     let shares = FairShares::new(flows.iter().map(|flow| flow.path.ports()), rate);

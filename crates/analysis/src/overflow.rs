@@ -1,4 +1,4 @@
-//! Queues that can overflow: they fill, and their arrivals are not paused.
+//! Queues that can overflow, because they fill and their arrivals are not paused.
 
 use crate::case::Case;
 use crate::dependency::Dependencies;
@@ -21,10 +21,10 @@ pub struct Overflow {
 /// Returns the queues of `case` that can overflow, in ascending order, each with the first flow
 /// that is not paused.
 ///
-/// At a node that detects full queues, a queue overflows under two conditions. It can fill, since
-/// its port is congested or another queue can hold it back. And it holds back no earlier queue of
-/// the flow. At other nodes, a queue overflows if packets of other nodes can arrive faster than the
-/// port sends.
+/// At a node that detects full queues, a queue overflows under two conditions. First, it can fill,
+/// because its port is congested or another queue can hold it back. Second, it holds back no
+/// earlier queue of the flow. At other nodes, a queue overflows if packets of other nodes can
+/// arrive faster than the port sends.
 pub fn overflows(
     case: &Case,
     protocol: &dyn Protocol,

@@ -2,19 +2,19 @@
 //! paper, "Complexity and overhead").
 //!
 //! Tofino2 allocates SRAM in blocks of 16 KiB. All figures of the paper for k = 36 are whole
-//! numbers of blocks: 0.44 MB are 28, 176 KB are 11, 8.64 MB are 553, 1.88 MB are 120. Their sum,
-//! 712 of 1600, is the 44.5 % of the paper.
+//! numbers of blocks: 0.44 MB are 28 blocks, 176 KB are 11, 8.64 MB are 553, and 1.88 MB are 120.
+//! Their sum, 712 of 1600 blocks, is the paper's 44.5 %.
 //!
 //! The paper publishes the contents of the tables, and the number of entries of the root table, but
-//! no widths. The widths below reproduce its figures. Only the width of a root follows from the
-//! text; all others are assumptions.
+//! no widths. The widths below reproduce the paper's figures. Only the width of a root follows from
+//! the text; all other widths are assumptions.
 
 use serde::Serialize;
 
 /// Bytes of an SRAM block of Tofino2.
 pub const BLOCK_BYTES: u64 = 16 << 10;
 
-/// SRAM blocks of Tofino2: 80 in each of 20 stages. Only this number gives the paper's 44.5 %.
+/// SRAM blocks of Tofino2, 80 in each of 20 stages. Only this number gives the paper's 44.5 %.
 pub const BLOCKS: u64 = 1600;
 
 /// Largest supported k: with 1024 ports per switch, a fat-tree has 268 million hosts.
@@ -23,13 +23,13 @@ pub const MAX_K: u64 = 1024;
 /// Bits of a next hop in the forwarding table of another switch. Assumed.
 pub const NEXT_HOP_BITS: u64 = 16;
 
-/// Bits for whether a root has a queue at a port. Assumed.
+/// Bits of the flag that a root has a queue at a port. Assumed.
 pub const IS_ASSIGNED_BITS: u64 = 1;
 
-/// Bits for the queue of a root at a port, and its state. Assumed.
+/// Bits of the number and state of a root's queue at a port. Assumed.
 pub const QUEUE_RECORD_BITS: u64 = 32;
 
-/// Bits of a free queue on a port's stack: a word of SRAM. Assumed.
+/// Bits of an entry in a port's stack of free queues: a word of SRAM. Assumed.
 pub const FREE_QUEUE_BITS: u64 = 128;
 
 /// SRAM blocks of the processing logic. Published for k = 36, assumed for other k.
@@ -83,7 +83,7 @@ pub fn memory(k: u64) -> Result<Memory, NoFatTree> {
         return Err(NoFatTree(k));
     }
     let (hosts, edges, switches) = (k * k * k / 4, k * k / 2, 5 * k * k / 4);
-    // Any port of the network can be a root, at any port of this switch.
+    // Any port of the network can be a root for any port of this switch.
     let roots = switches * k;
     // A root is <switch-id, port-id>, in whole bytes.
     let root = (bits_for(switches) + bits_for(k)).next_multiple_of(8);
@@ -91,8 +91,8 @@ pub fn memory(k: u64) -> Result<Memory, NoFatTree> {
         let blocks = (entries * bits).div_ceil(BLOCK_BYTES * 8);
         Table { unit, name, entries: Some(entries), bits: Some(bits), blocks }
     };
-    // Paths branch only at the first two hops, and all core switches have equal tables: one copy is
-    // enough (section IV-B).
+    // Paths branch only at the first two hops, and all core switches have equal tables, so one copy
+    // is enough (section IV-B).
     let forwarding = (k / 2 + 1) * hosts;
     let tables = vec![
         table("path calculation", "forwarding of aggregation and core switches", forwarding, NEXT_HOP_BITS),
@@ -107,7 +107,7 @@ pub fn memory(k: u64) -> Result<Memory, NoFatTree> {
     Ok(Memory { k, hosts, switches, tables, blocks, block_bytes: BLOCK_BYTES, chip_blocks: BLOCKS })
 }
 
-/// Returns the number of bits that number `count` items.
+/// Returns the number of bits of an index of `count` items.
 fn bits_for(count: u64) -> u64 {
     (count - 1).checked_ilog2().map_or(0, |log| u64::from(log) + 1)
 }
@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(format!("{:.0}", megabytes(memory.blocks)), "11");
     }
 
-    /// <switch-id, port-id> of 1620 switches with 36 ports takes 11 + 6 bits, 24 in whole bytes,
-    /// for each of 58,320 ports.
+    /// For 1620 switches with 36 ports, <switch-id, port-id> takes 11 + 6 bits, or 24 bits in whole
+    /// bytes, for each of 58,320 ports.
     #[test]
     fn the_width_of_a_root_follows_from_the_text() {
         let memory = memory(36).unwrap();

@@ -22,7 +22,7 @@ pub trait Encode {
     /// Physical type in the file.
     type Type: DataType;
 
-    /// Returns the logical type, unless the physical type says it all.
+    /// Returns the logical type, or `None` if the physical type is sufficient.
     fn logical_type() -> Option<LogicalType>;
 
     /// Converts a value to its physical type.
@@ -76,8 +76,8 @@ pub fn field<V: Encode>(name: &str, is_optional: bool) -> TypePtr {
     built(primitive.with_repetition(repetition).with_logical_type(V::logical_type()).build())
 }
 
-/// Declares a column of lists of `V`, which may be null. The three levels are those of the Parquet
-/// format's `LogicalTypes.md`.
+/// Declares a column of lists of `V`, which may be null. The three nested levels are those of
+/// `LogicalTypes.md` in the Parquet format.
 pub fn list_field<V: Encode>(name: &str) -> TypePtr {
     let items = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)
@@ -96,8 +96,8 @@ pub fn schema(fields: Vec<TypePtr>) -> TypePtr {
 }
 
 fn built(declared: Result<Type, ParquetError>) -> TypePtr {
-    // The library rejects logical types that do not fit the physical type. All types in `values!`
-    // fit.
+    // The library rejects only logical types that do not fit the physical type, and all types in
+    // `values!` fit.
     Arc::new(declared.expect("types that fit"))
 }
 

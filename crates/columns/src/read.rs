@@ -20,7 +20,7 @@ pub enum Cells {
     Lists(Vec<Option<Vec<u64>>>),
 }
 
-/// Values of a column chunk, and their levels.
+/// Values of a column chunk, with definition and repetition levels.
 struct Levels<T> {
     values: Vec<T>,
     definition: Vec<i16>,
@@ -39,7 +39,7 @@ pub fn read(group: &dyn RowGroupReader, name: &str) -> Result<Option<Cells>, Par
     let (column, rows) = (&columns[place], group.metadata().num_rows() as usize);
     let numbers = match group.get_column_reader(place)? {
         ColumnReader::BoolColumnReader(reader) => levels(reader, rows)?.map(u64::from),
-        // Unsigned numbers of up to 32 bits.
+        // These are unsigned numbers of up to 32 bits.
         ColumnReader::Int32ColumnReader(reader) => levels(reader, rows)?.map(|value: i32| (value as u32).into()),
         ColumnReader::Int64ColumnReader(reader) => levels(reader, rows)?.map(|value: i64| value as u64),
         ColumnReader::ByteArrayColumnReader(reader) => {

@@ -6,7 +6,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use std::io::Write;
 
-/// Definition levels of a list: null, empty, or an element.
+/// Definition levels of a null list, an empty list, and an element.
 const NO_LIST: i16 = 0;
 const EMPTY: i16 = 1;
 const ELEMENT: i16 = 2;

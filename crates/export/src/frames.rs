@@ -95,7 +95,7 @@ fn padded(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// Returns a PFC frame: opcode 0x0101, class-enable vector, eight times.
+/// Returns a PFC frame with opcode 0x0101, the class-enable vector and eight times.
 fn pfc(sent: &Sent<'_>) -> Vec<u8> {
     let mut rest = vec![0x01, 0x01, 0, sent.pfc_classes];
     for class in 0..8 {
@@ -113,10 +113,10 @@ fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
         let becn = sent.is_marked || opcode == CNP;
         Content { from: dst, to: src, opcode, psn, is_last: false, becn, dscp, ecn: 0, rest }
     };
-    // AETH: a syndrome and an unused message number.
+    // The AETH contains a syndrome and an unused message number.
     let aeth = |syndrome: u8| vec![syndrome, 0, 0, 0];
     match sent.kind {
-        // An ACK names the last packet in order, not the next one.
+        // An ACK carries the number of the last packet in order, not of the next packet.
         "ack" => answer(0x11, sent.psn.wrapping_sub(1), aeth(0x1f)),
         "nack" => answer(0x11, sent.psn, aeth(0x60)),
         "cnp" => Content { dscp: CNP_DSCP, ..answer(CNP, 0, vec![0; 16]) },
@@ -125,7 +125,7 @@ fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
             let before = u64::from(sent.psn) * mtu;
             let payload = bytes.map_or(mtu, |bytes| bytes.saturating_sub(before).min(mtu));
             let (is_first, is_last) = (sent.psn == 0, bytes.is_some_and(|bytes| before + payload >= bytes));
-            // Write first, middle, last, only.
+            // Opcodes are those of RDMA WRITE: first, middle, last and only.
             let opcode = match (is_first, is_last) {
                 (true, false) => 0x06,
                 (false, false) => 0x07,
@@ -134,7 +134,7 @@ fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
             };
             let mut rest = Vec::new();
             if is_first {
-                // RETH: address, key, length of the message.
+                // The RETH contains address, key and length of the message.
                 let length = bytes.unwrap_or(u64::MAX).min(u32::MAX.into()) as u32;
                 rest.extend([&[0; 8][..], &sent.flow.to_be_bytes(), &length.to_be_bytes()].concat());
             }
@@ -151,12 +151,12 @@ fn packet(content: &Content, flow: u32, to: &[u8; 6], from: &[u8; 6]) -> Vec<u8>
     let ip_length = (20 + udp_length) as u16;
     let mut ip = vec![0x45, content.dscp << 2 | content.ecn];
     ip.extend(ip_length.to_be_bytes());
-    // Identification 0, do not fragment, time to live 64, UDP, checksum.
+    // The fields are identification 0, don't fragment, time to live 64, UDP, and an empty checksum.
     ip.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
     ip.extend([address(content.from), address(content.to)].concat());
     let sum = checksum(&ip);
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    // The source port is the flow's entropy. No checksum.
+    // The source port is the entropy of the flow. The UDP checksum is 0, which means none.
     let source = 0xc000 | (flow.wrapping_mul(0x9e37_79b1) >> 18) as u16;
     let mut udp = [source.to_be_bytes(), ROCE.to_be_bytes(), (udp_length as u16).to_be_bytes(), [0, 0]].concat();
     udp.extend(bth(content, flow));
@@ -169,7 +169,7 @@ fn packet(content: &Content, flow: u32, to: &[u8; 6], from: &[u8; 6]) -> Vec<u8>
 /// Returns the base transport header.
 fn bth(content: &Content, flow: u32) -> [u8; 12] {
     let ([_, a, b, c], [_, p, s, n]) = (flow.wrapping_add(FIRST_PAIR).to_be_bytes(), content.psn.to_be_bytes());
-    // No solicited event, migrated, no padding, default partition.
+    // Flags are: no solicited event, migrated, no padding. The partition is the default one.
     let flags = if content.opcode == CNP { 0 } else { 0x40 };
     [content.opcode, flags, 0xff, 0xff, u8::from(content.becn) << 6, a, b, c, u8::from(content.is_last) << 7, p, s, n]
 }
@@ -182,8 +182,8 @@ fn checksum(header: &[u8]) -> u16 {
 }
 
 /// Returns the invariant CRC (annex A17.3.3): CRC-32 over eight bytes of ones and the packet.
-/// Fields that switches may write count as ones: type of service, time to live, both checksums, and
-/// the fifth byte of the BTH.
+/// Fields that switches may change count as ones: type of service, time to live, both checksums,
+/// and the fifth byte of the BTH.
 fn icrc(ip: &[u8], udp: &[u8]) -> u32 {
     let (mut ip, mut head) = (ip.to_vec(), udp[..20].to_vec());
     for at in [1, 8, 10, 11] {
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(frame[15] >> 2, CNP_DSCP);
     }
 
-    /// First, middle and last packet of 2500 bytes. IP addresses are those of the hosts, MAC
+    /// 2500 bytes are a first, a middle and a last packet. IP addresses are those of the hosts, MAC
     /// addresses those of the link.
     #[test]
     fn data_packets_are_writes_of_their_flow() {
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(frames.each_ref().map(|frame| frame.len()), [58 + 16 + 1024, 58 + 1024, 58 + 452]);
         assert_eq!(frames[0][..12], hex("020000010002 020000000000")[..]);
         assert_eq!(frames[0][26..34], [10, 0, 0, 1, 10, 0, 0, 4]);
-        // RETH: length of the message.
+        // The RETH contains the length of the message.
         assert_eq!(frames[0][66..70], 2500u32.to_be_bytes());
         assert_eq!(frames[2][50] & 0x80, 0x80);
     }

@@ -22,7 +22,7 @@ pub enum ExportError {
     /// The result lacks data that the export needs.
     #[error("{0}")]
     Missing(String),
-    /// A file cannot be read, or is no file of a run.
+    /// A file cannot be read, or is not a file of a run.
     #[error("{path}: {cause}", path = .path.display())]
     Read {
         /// Path of the file.

@@ -17,7 +17,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Times are in units of 10^-12 s.
+/// Exponent of the time unit, 10^-12 s.
 const PICOSECONDS: u8 = 12;
 
 /// Writes the traced frames of the run in `directory` to `output`, all of them or those in a
@@ -96,7 +96,8 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
             };
             let block = EnhancedPacketBlock {
                 interface_id,
-                // The writer's nanosecond is the interface's picosecond.
+                // The writer counts nanoseconds, which the interface's resolution declares as
+                // picoseconds.
                 timestamp: Duration::from_nanos(time.at(row)),
                 original_len: data.len() as u32,
                 data: Cow::Owned(data),

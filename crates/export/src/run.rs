@@ -39,7 +39,7 @@ pub(crate) struct Run {
     /// Sample interval, ps; 0 without samples.
     pub(crate) sample_ps: u64,
     pub(crate) links: BTreeMap<Port, Link>,
-    /// Names of the ports that have one.
+    /// Names of the ports that have a name.
     interfaces: BTreeMap<Port, String>,
     pub(crate) flows: BTreeMap<u32, Flow>,
     pub(crate) mtu: u64,
@@ -161,7 +161,7 @@ impl Run {
         self.numbers.get(node).copied().unwrap_or_default()
     }
 
-    /// Returns the name of a port for people.
+    /// Returns the name of a port as shown to users.
     pub(crate) fn port_name(&self, (node, port): Port) -> String {
         let number = port.to_string();
         let port = self.interfaces.get(&(node, port)).unwrap_or(&number);

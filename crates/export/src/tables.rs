@@ -125,7 +125,7 @@ impl Names {
     }
 
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
-        // Bytes that are not UTF-8 name nothing.
+        // Bytes that are not UTF-8 become an empty name.
         self.0[row].as_ref().map(|name| name.as_utf8().unwrap_or_default())
     }
 

@@ -1,7 +1,7 @@
 //! Identity of a build: commit, profile and source hash.
 //!
-//! Only programs and Python modules depend on this crate; they pass [`BUILD`] to
-//! [`backwater_runner::Run::start`]. A commit therefore rebuilds no library.
+//! Only programs and Python modules depend on this crate, and pass [`BUILD`] to
+//! [`backwater_runner::Run::start`]. Therefore no library is rebuilt after a commit.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Hash of the sources that results follow from. The build script and the tests share this file.
+//! Hash of the sources that determine results. The build script and the tests share this file.
 
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! Python bindings, without logic of their own.
+//! Python bindings, which contain no logic.
 //!
-//! [`extension!`] makes a Python module of them. The crate in `core/` defines `backwater._core`;
-//! other crates define the same module with their mechanisms.
+//! [`extension!`] defines a Python module with these bindings. The crate in `core/` defines
+//! `backwater._core`. Other crates define the same module with additional mechanisms.
 
 #![forbid(unsafe_code)]
 
@@ -94,7 +94,7 @@ impl Document {
     }
 }
 
-/// Checked scenario. Networks are built from checked scenarios only.
+/// Checked scenario. Networks are built only from checked scenarios.
 #[pyclass(frozen)]
 struct Plan {
     plan: CheckedPlan,
@@ -254,7 +254,7 @@ impl Run {
         .ok_or_else(|| PyRuntimeError::new_err("the run is already finished"))
     }
 
-    /// Finishes the run. `interrupted` permits to stop a run that is not done.
+    /// Finishes the run. With `interrupted`, a run that is not done is stopped.
     fn finish(&self, py: Python<'_>, interrupted: bool) -> PyResult<String> {
         py.detach(|| {
             let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -331,7 +331,7 @@ fn spectrum_headroom(port: &str) -> PyResult<String> {
     answer(port, headroom::spectrum)
 }
 
-/// Answers a question, with JSON in and out.
+/// Answers a question. Question and answer are JSON.
 fn answer<Q: DeserializeOwned, A: Serialize>(
     question: &str,
     ask: impl FnOnce(&Q) -> Result<A, Diagnostic>,
@@ -347,7 +347,7 @@ fn chips() -> &'static str {
     include_str!("../../../data/chips.toml")
 }
 
-/// Converts files of the HPCC family to a scenario.
+/// Converts files of the HPCC family of simulators to a scenario.
 #[pyfunction]
 #[pyo3(signature = (topology, flows, config, output))]
 fn convert_hpcc(topology: &str, flows: &str, config: Option<&str>, output: &str) -> PyResult<(String, Vec<String>)> {
@@ -426,8 +426,8 @@ fn export_pcapng(py: Python<'_>, directory: &str, output: &str, window: Option<W
         .map_err(export_error)
 }
 
-/// Writes the input files of the viewer into `output`. `tell` receives the rows read and the total,
-/// and may raise.
+/// Writes the input files of the viewer into `output`. `tell` receives the number of rows read and
+/// the total number, and may raise an exception.
 #[pyfunction]
 fn build_view(py: Python<'_>, directory: &str, output: &str, tell: &Bound<'_, PyAny>) -> PyResult<()> {
     let (tell, mut raised) = (tell.clone().unbind(), None);
@@ -448,7 +448,7 @@ fn version() -> &'static str {
     BUILD.version
 }
 
-/// Returns the sources of the core.
+/// Returns version, commit, profile and source hash of the core.
 #[pyfunction]
 fn build_info() -> BTreeMap<&'static str, String> {
     let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);

@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Size of the reserve: the contents of all tables in memory when the disk is full, their footers,
-/// and the summary.
+/// Size of the reserve. It must hold the contents of all tables that are in memory when the disk is
+/// full, the footers of tables, and the summary.
 const RESERVE: u64 = 16 << 20;
 
 /// Checksum of a file, to detect damage.
@@ -49,7 +49,7 @@ impl Reserve {
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        // If removal fails, the space is missing, and the next write fails.
+        // If the removal fails, no space is released, and the next write reports the error.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -97,7 +97,7 @@ impl<W: Write> Keeper<W> {
 }
 
 impl<W: Write> Write for Keeper<W> {
-    /// Never fails; [`Keeper::failure`] returns the error.
+    /// Never returns an error; [`Keeper::failure`] does.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut taken = 0;
         if self.failure.is_none() {
@@ -159,7 +159,7 @@ mod tests {
         assert!(keeper.failure().is_none());
         keeper.write_all(b"tes and more").unwrap();
         assert_eq!(keeper.failure().map(io::Error::kind), Some(ErrorKind::StorageFull));
-        // Later free space must not change the order of bytes.
+        // Bytes must stay in order even if space becomes free later.
         room.set(3);
         keeper.write_all(b" still").unwrap();
         room.set(100);

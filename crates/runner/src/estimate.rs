@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Memory estimate of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// Memory of the simulation; for flows and frames, the largest number at once.
+    /// Memory of the simulation. Flows and frames count with their largest number at one time.
     pub simulation: Memory,
     /// Tables in progress, copies of the scenario, and unused memory of the allocator.
     pub rest: u64,
@@ -67,8 +67,8 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
     Ok(Estimate { simulation, rest, simulated_ps: now.ps().min(until.ps()) })
 }
 
-/// Extrapolates `memory` to `until`, with the growth of flows and frames in the second half of
-/// `loads`, up to the given maxima.
+/// Extrapolates `memory` to `until`. Flows and frames grow as in the second half of `loads`, up to
+/// the given maxima.
 fn grown(mut memory: Memory, loads: &[Load], until: Time, (most_frames, most_flows): (f64, f64)) -> Memory {
     let Some(last) = loads.last() else { return memory };
     let now = last.at.ps();
@@ -84,7 +84,7 @@ fn grown(mut memory: Memory, loads: &[Load], until: Time, (most_frames, most_flo
     let frames_before = memory.frames.bytes;
     project(&mut memory.frames, half.frames, last.frames, most_frames);
     if frames_before > 0 {
-        // Frames in flight are pending events.
+        // Each frame in flight is a pending event, so events grow like frames.
         memory.events = (memory.events as f64 * memory.frames.bytes as f64 / frames_before as f64) as u64;
     }
     project(&mut memory.flows, half.flows, last.flows, most_flows);
@@ -114,7 +114,7 @@ mod tests {
         Share { count, bytes }
     }
 
-    /// State at 100 ps: 100 frames and 10 flows.
+    /// Returns the memory at 100 ps, with 100 frames and 10 flows.
     fn memory() -> Memory {
         let (nodes, ports) = (of(1, 7), of(2, 70));
         Memory { nodes, ports, flows: of(10, 5000), frames: of(100, 10_000), events: 2000, reserved: 1 << 40 }
@@ -132,7 +132,7 @@ mod tests {
         // 30 frames and 3 flows arrived in the last 48 ps, so twice as many arrive in 96 ps.
         let expected = Memory { flows: of(16, 8000), frames: of(160, 16_000), events: 3200, ..memory() };
         assert_eq!(at(196, (1e9, 1e9)), expected);
-        // At most the given maxima.
+        // The given maxima limit the growth.
         let expected = Memory { flows: of(12, 6000), frames: of(130, 13_000), events: 2600, ..memory() };
         assert_eq!(at(196, (130.0, 12.0)), expected);
         assert_eq!(at(196, (90.0, 9.0)), memory());
@@ -144,7 +144,7 @@ mod tests {
             assert_eq!(at(until, (1e9, 1e9)), memory());
         }
         assert_eq!(grown(memory(), &[], Time::from_ps(200), (1e9, 1e9)), memory());
-        // No frame has a known size yet.
+        // Without frames, their size is unknown, so frames cannot be extrapolated.
         let empty = Memory { frames: of(0, 0), ..memory() };
         let loads = [Load { at: Time::from_ps(100), frames: 0, flows: 10 }];
         assert_eq!(grown(empty, &loads, Time::from_ps(200), (1e9, 1e9)), empty);
@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(estimate.total(), 7 + 70 + 5000 + 10_000 + 2000 + 30_000);
     }
 
-    /// A full frame has a charge of 1102 B and takes 1122 B on a link. So 1000 frames fit into each
-    /// of 3 buffers, 10 onto each direction of 4 links, 20 onto each direction of 2 others. One
+    /// A full frame is charged 1102 B and has 1122 B on a link. So 1000 frames fit into each of 3
+    /// buffers, 10 onto each direction of 4 links, and 20 onto each direction of 2 other links. One
     /// more frame per direction is in transmission.
     #[test]
     fn frames_are_limited_by_buffers_and_links() {

@@ -45,13 +45,13 @@ const CONGESTION: &str = "congestion";
 
 /// Converter of traced events to rows.
 pub(crate) struct EventLog {
-    /// Names of the words in rows.
+    /// Index of each word in the table's names.
     words: BTreeMap<&'static str, Name>,
-    /// Names of the protocols of mechanisms.
+    /// Index of each mechanism's protocol in the table's names.
     protocols: BTreeMap<Protocol, Name>,
     /// Time, node and sequence of the last row.
     last: (Time, NodeId, u32),
-    /// Last rate of each flow's sender in a row.
+    /// Last rate written for each flow's sender.
     rates: BTreeMap<FlowId, Rate>,
 }
 
@@ -60,8 +60,8 @@ fn every_word() -> impl Iterator<Item = &'static str> {
     WORDS.into_iter().chain([CONGESTION]).chain(DropCause::ALL.map(DropCause::name)).chain(mechanisms())
 }
 
-/// Returns the mechanisms that may send frames of their own. Their names are the names of the
-/// protocols.
+/// Returns the mechanisms that may send frames of their own. Each mechanism has the name of its
+/// protocol.
 fn mechanisms() -> impl Iterator<Item = &'static str> {
     let flow_controls = FlowControlConfig::all().into_iter().map(|one| one.name());
     let congestions = CongestionConfig::all().into_iter().map(|one| one.name());

@@ -1,13 +1,14 @@
-//! Roles of flows with respect to incasts: part of one, possible victim, or neither.
+//! Roles of flows with respect to incasts: part of an incast, possible victim, or neither.
 //!
 //! Victims share a path with the congestion, not only a rack. With senders in every rack, each
 //! uplink carries a small part of an incast. The congestion tree forms where a large part
-//! converges. So a port counts if it carries at least a given share of the traffic to some receiver
-//! of an incast. The last hop does not count, because only the receiver's own traffic crosses it.
+//! converges. A port therefore counts if it carries at least a given share of the traffic to a
+//! receiver of an incast. The last hop does not count, because only the receiver's own traffic
+//! crosses this hop.
 //!
 //! Shares follow from the routes before the run. If the senders of an incast are drawn uniformly
-//! from a set, their traffic is a fluid that splits evenly over equal-cost paths. Flows of other
-//! parts with `role = "incast"` count with their bytes, each on its own path.
+//! from a set, their traffic is assumed to split evenly over equal-cost paths. Flows of other parts
+//! with `role = "incast"` count with their bytes on their own paths.
 
 use backwater_engine::index::IndexVec;
 use backwater_fabric::frame::Direction;
@@ -42,7 +43,7 @@ pub struct Roles {
     is_shared: IndexVec<PortId, bool>,
 }
 
-/// Tolerance for shares at the limit, since sums of fractions are inexact.
+/// Tolerance for shares at the limit, because sums of fractions are inexact.
 const TOLERANCE: f64 = 1e-9;
 
 impl Roles {
@@ -104,7 +105,7 @@ fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sum
     for (id, flow) in (0..).map(FlowId).zip(traffic.flows()).filter(|(_, flow)| traffic.traced.contains(&flow.tag)) {
         fabric.add_waypoint_routes(&flow);
         let Sums { total, by_port } = sums.entry((flow.tag, flow.dst)).or_default();
-        // An endless flow outweighs finite flows.
+        // An endless flow counts with its size `u64::MAX` and outweighs finite flows.
         let bytes = flow.bytes as f64;
         *total += bytes;
         let path = fabric.path(id, &flow, Direction::Data);

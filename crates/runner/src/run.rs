@@ -89,11 +89,13 @@ pub struct Run {
     topology: FileSum,
     /// Roles of flows, if the scenario has an incast.
     roles: Option<Roles>,
-    /// Wire bytes that each port had sent at the last sample, and the part in relayed packets.
+    /// Wire bytes that each port had sent at the last sample, and the part of these bytes in
+    /// relayed packets.
     sent: Vec<[u64; 2]>,
     /// Payload received, by kind of flow.
     received: BTreeMap<FlowKind, Received>,
-    /// Packets by degree of disorder, by kind of flow. True for flows after the warm-up.
+    /// Packets by degree of disorder, by kind of flow. The key is true for flows that started after
+    /// the warm-up.
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
     /// Names of the counts that load balancers hold.
     lb_stats: BTreeMap<&'static str, Name>,
@@ -104,7 +106,7 @@ pub struct Run {
     next_sample: Time,
     next_check: Time,
     next_tick: Time,
-    /// Time at which the run is interrupted unless it ends before.
+    /// Time at which the run is interrupted, unless the run ends before.
     stop: Time,
     /// Disk space that is released when the disk is full.
     reserve: Reserve,
@@ -373,7 +375,7 @@ impl Run {
         self.deadlock_candidate = found;
     }
 
-    /// Returns the outcome if the run is over at `now`.
+    /// Returns the outcome at `now`, or `None` if the run continues.
     fn verdict(&mut self, now: Time) -> Option<Outcome> {
         let totals = self.simulation.totals();
         if totals.violations > 0 {
@@ -631,7 +633,8 @@ fn to_text(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect("all keys are strings")
 }
 
-/// Appends the key `checksum` to a JSON object: the CRC-32 of the text before that key.
+/// Appends the key `checksum` to a JSON object. Its value is the CRC-32 of the text before that
+/// key.
 fn sealed(object: &str) -> String {
     let content = object.strip_suffix("\n}").expect("to_text ends a non-empty object with a line break");
     format!("{content},\n  \"checksum\": {}\n}}\n", crc32fast::hash(content.as_bytes()))

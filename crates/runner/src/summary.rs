@@ -58,8 +58,8 @@ pub struct Summary {
     pub counters: BTreeMap<&'static str, u64>,
     /// Peak buffer occupancy of a switch.
     pub peak_buffer_bytes: u64,
-    /// Largest number of queues beyond the class queues that one port used at once: isolation
-    /// queues, queues of flows.
+    /// Largest number of queues beyond the class queues that one port used at once, such as
+    /// isolation queues or queues of flows.
     pub peak_queues: u16,
     /// Largest number of these queues that held packets at once, at any port.
     pub peak_filled_queues: u16,
@@ -127,7 +127,7 @@ pub struct Audit {
 pub struct DeadlockReport {
     /// Time at which the cycle closed.
     pub onset_ps: u64,
-    /// Paused egress queues. Each waits for the next one, the last for the first.
+    /// Paused egress queues. Each queue waits for the next one, and the last for the first.
     pub cycle: Vec<DeadQueue>,
 }
 

@@ -3,8 +3,8 @@
 //! To add a column, add a field here and fill it where its row is made. The Parquet metadata, the
 //! [`definitions`] for the Python package and the reference page follow from the field.
 //!
-//! A name ending in `_ps`, `bytes` or `_bps` implies the unit: ps, B or bit/s. Times count from the
-//! start of the run.
+//! A column name that ends in `_ps`, `bytes` or `_bps` implies the unit: ps, B or bit/s. Times
+//! count from the start of the run.
 
 mod row;
 mod writer;

@@ -18,7 +18,7 @@ pub fn peak_rss_bytes() -> u64 {
         .unwrap_or_else(|| getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss() as u64 * unit))
 }
 
-/// Returns a size from the process status, in bytes. `None` if the system has none.
+/// Returns a size from the process status, in bytes. `None` if the system does not report it.
 fn status(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let size = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -32,10 +32,10 @@ pub(crate) struct ResidentSet {
 }
 
 impl ResidentSet {
-    /// Starts a measurement. `included` bytes of the present resident set count as growth.
+    /// Starts a measurement. `included` bytes of the current resident set count as growth.
     pub(crate) fn start(included: u64) -> ResidentSet {
-        // Resets the peak, if the system permits. Otherwise memory that was freed earlier counts
-        // too.
+        // Resets the peak, if the system permits. Otherwise memory that was freed earlier also
+        // counts.
         let _ = fs::write("/proc/self/clear_refs", "5");
         ResidentSet { before: status("VmRSS:").unwrap_or(0).saturating_sub(included) }
     }

@@ -1,8 +1,8 @@
-//! On/off flow control of whole ports (IEEE 802.3x), the ancestor of PFC, without classes.
+//! On/off flow control of whole ports (IEEE 802.3x), the predecessor of PFC without classes.
 //!
 //! A node sends STOP through an ingress port if any class of the port is full. The neighbour then
-//! stops all classes but the control class. The node sends GO when no class is full any more, and
-//! at least `hold` after the STOP.
+//! stops all classes but the control class. The node sends GO when no class is full any more, but
+//! not earlier than `hold` after the STOP.
 
 #![forbid(unsafe_code)]
 
@@ -69,7 +69,7 @@ pub struct OnOff {
 struct Ingress {
     /// Full classes.
     full: ClassMask,
-    /// Time of the STOP, while the neighbour is stopped.
+    /// Time of the STOP; `None` if the neighbour is not stopped.
     stopped: Option<Time>,
 }
 
@@ -137,8 +137,8 @@ impl FlowControl for OnOff {
         self.update(port, Pressure::default(), cause, view);
     }
 
-    /// Frames on the wire were lost. Closes all gates until the neighbour sends its state, and
-    /// sends the state of this port.
+    /// Closes all gates until the neighbour sends its state, and sends the state of this port,
+    /// because frames on the wire were lost.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
         for queue in queues() {

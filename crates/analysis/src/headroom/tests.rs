@@ -15,7 +15,8 @@ fn switch() -> Switch {
     }
 }
 
-/// DSH section V-A, with the exact 56,840 B, which the paper rounds to 60,000 B.
+/// Checks the values of DSH section V-A with the exact headroom of 56,840 B, which the paper rounds
+/// to 60,000 B.
 #[test]
 fn the_evaluation_of_dsh() {
     let found = plan(&switch()).unwrap();
@@ -32,7 +33,7 @@ fn the_evaluation_of_dsh() {
     assert_eq!(risky, ["oversubscribed"]);
 }
 
-/// DSH section III-A: a Trident2 needs 5.33 MiB of 12, which is 44.4 %.
+/// DSH section III-A: a Trident2 needs 5.33 of its 12 MiB, which is 44.4 %.
 #[test]
 fn the_trident_of_dsh() {
     let trident = Switch {
@@ -48,8 +49,8 @@ fn the_trident_of_dsh() {
     assert_eq!(found.schemes[0].headroom, 5_591_040);
 }
 
-/// With one class, DSH and SIH reserve equally many bytes. Reserved bytes that do not fit leave no
-/// shared buffer.
+/// With one class, DSH and SIH reserve the same number of bytes. If reserved bytes do not fit into
+/// the buffer, no shared buffer is left.
 #[test]
 fn edges() {
     let single = plan(&Switch { classes: 1, ..switch() }).unwrap();
@@ -57,7 +58,8 @@ fn edges() {
     let small = plan(&Switch { buffer: Bytes(10_000_000), ..switch() }).unwrap();
     assert_eq!(small.schemes[0].shared, None);
     assert!(small.schemes[1].shared.is_some());
-    // Equation 1 allows for 3840 B of response: 307.2 ns at 100 Gb/s. What is more is added.
+    // Equation 1 allows 3840 B for the response time, which is 307.2 ns at 100 Gb/s. Headroom for a
+    // longer response time is added.
     let slow = plan(&Switch { response: Duration::from_ns(1000), ..switch() }).unwrap();
     assert_eq!(slow.need.equation_1, 56_840 + 12_500 - 3840);
 }
@@ -98,7 +100,7 @@ fn sonic_profiles_of_a_spectrum_4() {
         let profile = spectrum(&port(speed, cable)).unwrap();
         assert_eq!((profile.xoff, profile.xon, profile.size), (xoff, 19_456, xoff + 19_456), "{speed} {cable} m");
     }
-    // SONiC's table has 104,448.
+    // SONiC's table has 104,448 B for this port.
     assert_eq!(spectrum(&port(400_000, 40.0)).unwrap().xoff, 106_496);
     assert_eq!(spectrum(&SpectrumPort { shared_pool: true, ..port(100_000, 5.0) }).unwrap().size, 19_456);
     let error = spectrum(&port(2500, 5.0)).unwrap_err().message;

@@ -25,7 +25,7 @@ impl Protocol for Bfc {
 
     fn queue(&self, _case: &Case, flow: FlowId, _hop: usize) -> QueueId {
         QueueId::Number(match self {
-            // Below `queues`, which has 32 bits.
+            // The result is less than `queues`, which has 32 bits.
             Bfc::Queues(queues) => (mix(flow.0.into()) % u64::from(queues.get())) as u32,
             Bfc::WorstCase => 0,
         })

@@ -42,7 +42,7 @@ pub enum QueueId {
     /// By the congested ports ahead, in ascending order. The empty set is the output queue (OQ),
     /// all others are isolation queues (IQ).
     Roots(Vec<PortId>),
-    /// By traffic class, and the number of classes by which the packet was raised.
+    /// By traffic class, and by the number of classes by which the packet was raised.
     Raised {
         /// The class.
         class: Class,
@@ -105,7 +105,7 @@ pub trait Protocol {
     /// Returns the name, which [`parse`] reads.
     fn name(&self) -> String;
 
-    /// Returns the reason if the protocol does not suit `fabric`.
+    /// Returns the reason why the protocol does not suit `fabric`, or `None` if it does.
     fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
         let _ = fabric;
         None
@@ -121,7 +121,8 @@ pub trait Protocol {
         true
     }
 
-    /// Returns ports whose signals `queue` obeys even without a flow to them.
+    /// Returns the ports whose signals `queue` obeys even if no flow of the queue passes these
+    /// ports.
     fn signalled_by(&self, case: &Case, queue: &Queue) -> Vec<PortId> {
         let _ = (case, queue);
         Vec::new()
@@ -141,11 +142,11 @@ pub trait Protocol {
     }
 }
 
-/// Names of protocols; 32 stands for any number of queues.
+/// Names of protocols. The number 32 in a name stands for any number of queues.
 pub const NAMES: [&str; 9] =
     ["pfc", "bfc-32", "bfc-worst-case", "per-destination", "per-flow", "pyrrha", "pfc-star", "pfc-forward", "port-fc"];
 
-/// Returns the protocol called `name`; `own_root_rule` is for [`Pyrrha`].
+/// Returns the protocol called `name`. Only [`Pyrrha`] uses `own_root_rule`.
 pub fn parse(name: &str, own_root_rule: bool) -> Option<Box<dyn Protocol>> {
     Some(match name {
         "pfc" => Box::new(Pfc),

@@ -10,7 +10,7 @@ use backwater_fabric::network::spec::NodeKind;
 #[derive(Clone, Copy, Debug)]
 pub struct Pfc;
 
-/// PFC with relaying servers that pass PAUSEs on. A class that is paused at one port of a server is
+/// PFC with relaying servers that forward PAUSEs. A class that is paused at one port of a server is
 /// paused on the links of all other ports, whatever the destination of its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct PfcForward;

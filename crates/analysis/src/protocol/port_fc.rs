@@ -8,9 +8,9 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind};
 
-/// For networks with relaying servers and links only between switches and servers, as in BCube.
-/// Switches detect congestion at their egress ports, servers do not. At a server, relayed packets
-/// are never paused and precede the server's own packets.
+/// PortFC, for networks with relaying servers and links only between switches and servers, as in
+/// BCube. Switches detect congestion at their egress ports, servers do not. At a server, relayed
+/// packets are never paused and precede the server's own packets.
 #[derive(Clone, Copy, Debug)]
 pub struct PortFc;
 
@@ -54,7 +54,7 @@ impl Protocol for PortFc {
 
     /// Class B of a port pauses two kinds of traffic for the port: a server's own traffic that ends
     /// at the next server, and class A of the previous switch. Class A pauses own traffic that is
-    /// relayed further. All queues of class A of a port count together.
+    /// relayed further. All class A queues of a port count together.
     fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
         match (&queue.id, &holder.id) {
             (QueueId::Own { switches: 1, port } | QueueId::RelayedTo(port), QueueId::Arriving) => *port == holder.port,
@@ -69,8 +69,8 @@ impl Protocol for PortFc {
 }
 
 /// Returns all queues that `port` needs for any flows, in the order of the paper, without the queue
-/// of ACKs and control frames. With that queue, BCube(n, k) needs k(n-1)+2 at a port of a switch,
-/// and (k+1)(n-1)+2 at a port of a server.
+/// of ACKs and control frames. Including that queue, BCube(n, k) needs k(n-1)+2 queues at a port of
+/// a switch, and (k+1)(n-1)+2 queues at a port of a server.
 pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
     let Fabric { wiring, spec, .. } = fabric;
     let facts = &wiring.ports[port];

@@ -30,8 +30,8 @@ impl Protocol for Pyrrha {
         queue.id.roots().contains(&cause)
     }
 
-    /// An isolation queue waits for the next isolation queue of a shared root, and for the root if
-    /// it is next.
+    /// An isolation queue waits for the next port's isolation queue of a shared root, or for the
+    /// root itself if the root is the next port.
     fn holds_back(&self, queue: &Queue, next: &Queue) -> bool {
         let roots = queue.id.roots();
         roots.contains(&next.port) || roots.iter().any(|root| next.id.roots().contains(root))

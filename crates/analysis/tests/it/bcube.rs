@@ -47,8 +47,8 @@ fn ask(spec: NetworkSpec, flows: Vec<FlowSpec>, protocol: &str, congested: &[&st
     analyze(spec, flows, &question).unwrap().protocols.remove(0)
 }
 
-/// Two flows of four hops between two servers, in opposite directions around the shortest ring of
-/// BCube(2, 1).
+/// Returns two flows of four hops between two servers, in opposite directions around the shortest
+/// ring of BCube(2, 1).
 fn figure_5() -> Vec<FlowSpec> {
     vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[3, 2, 0])]
 }
@@ -76,7 +76,7 @@ fn figure_6_flows_are_in_the_queues_of_the_paper() {
     assert_eq!(numbers(&through, "s7", 3), [3, 0, 1, 2, 2, 3]);
 }
 
-/// Server 13 is on port 1 of switch 19; later ports are numbered one lower.
+/// Server 13 is on port 1 of switch 19, so the queue numbers of later ports are lower by one.
 #[test]
 fn numbers_skip_the_own_port_of_a_server() {
     let own: [&[u32]; 6] = [&[13, 12, 0], &[13, 14, 2], &[13, 15, 3], &[13, 12], &[13, 14], &[13, 15]];
@@ -85,8 +85,9 @@ fn numbers_skip_the_own_port_of_a_server() {
     assert_eq!(numbers(&through, "s5", 3), [0, 1, 2, 3]);
 }
 
-/// k(n-1)+2 queues at a switch port and (k+1)(n-1)+2 at a server port, including one for control
-/// frames. Computed from the topology, and counted for flows between all servers along all paths.
+/// A switch port has k(n-1)+2 queues and a server port (k+1)(n-1)+2, including one for control
+/// frames. These numbers are computed from the topology, and counted for flows between all servers
+/// along all paths.
 #[test]
 fn numbers_of_queues_match_the_paper() {
     for (n, k) in (2..=8).map(|n| (n, 1)).chain((2..=4).map(|n| (n, 2))) {
@@ -106,8 +107,8 @@ fn numbers_of_queues_match_the_paper() {
     }
 }
 
-/// All flows along all shortest paths. PFC can deadlock with and without passed-on PAUSEs, PFC* and
-/// PortFC cannot. With k = 1 no queue can overflow.
+/// Flows between all servers take all shortest paths. PFC can deadlock with and without forwarded
+/// PAUSEs; PFC* and PortFC cannot. With k = 1 no queue can overflow.
 #[test]
 fn what_holds_in_bcube_n_1() {
     for n in 2..=8 {
@@ -134,8 +135,8 @@ fn what_holds_in_bcube_n_1() {
     }
 }
 
-/// With k = 2, PortFC has no cycle either, but queues overflow: class A, fed by class A of another
-/// switch, and relay queues, fed by two ports.
+/// With k = 2, PortFC also has no cycle, but queues overflow: class A queues with arrivals from
+/// class A of another switch, and relay queues with arrivals from two ports.
 #[test]
 fn what_holds_in_bcube_n_2() {
     for n in [2, 3] {
@@ -155,18 +156,18 @@ fn what_holds_in_bcube_n_2() {
             |kind: char| fabric.wiring.ports.iter().filter(|port| fabric.port_name(port.id).starts_with(kind)).count();
         assert_eq!(relay.len(), ports_of('h'));
         assert!(relay.iter().all(|[_, feeder]| feeder.contains("the queue of packets relayed to s")));
-        // Every switch port has 2(n-1) queues of class A, each possibly fed by a relay.
+        // Every switch port has 2(n-1) queues of class A, each of which a relay can feed.
         assert_eq!(class_a.len(), ports_of('s') * 2 * (n as usize - 1));
         assert!(class_a.iter().all(|[_, feeder]| feeder.ends_with("the relay queue")));
-        // Servers that only pass PAUSEs on do not detect full relay queues; under PFC and PFC* they
-        // do.
+        // Servers that only forward PAUSEs do not detect full relay queues. Under PFC and PFC*,
+        // servers do.
         assert_eq!(overflowing(&case, &PfcForward).len(), ports_of('h'));
         assert!(overflowing(&case, &Pfc).is_empty() && overflowing(&case, &PfcStar).is_empty());
     }
 }
 
-/// A pause crosses at most three hops: from class B to servers, through them to class A of the
-/// previous switches, and from there to servers.
+/// A pause crosses at most three hops: from class B to servers, through these servers to class A of
+/// the previous switches, and from there to further servers.
 #[test]
 fn pauses_cross_at_most_three_hops() {
     for (n, k) in [(2, 1), (4, 1), (2, 2)] {
@@ -179,13 +180,14 @@ fn pauses_cross_at_most_three_hops() {
         while !front.is_empty() {
             (front, longest) = (signalled(&front), longest + 1);
         }
-        // One queue each of class B, class A and a server. The first two are two hops apart.
+        // The longest chain has a queue of class B, a queue of class A and a queue of a server. The
+        // first two are two hops apart.
         assert_eq!(longest, 3);
     }
 }
 
-/// Figure 5 of the paper: the loop closes only if servers pass PAUSEs on, through the flows' end
-/// servers.
+/// Figure 5 of the paper: the loop closes through the servers at the ends of the flows, and only if
+/// servers forward PAUSEs.
 #[test]
 fn figure_5_closes_where_servers_pass_pauses_on() {
     let (_, case) = case(bcube(2, 1), figure_5());
@@ -205,8 +207,8 @@ fn four_relayed_flows_deadlock_under_pfc() {
     assert!([&PfcStar as &dyn Protocol, &PortFc].iter().all(|free| cycle(&case, *free).is_none()));
 }
 
-/// h0 sends to h8 and to h5, both relayed by h2. The port to h8 is congested. Packets to h5 wait as
-/// well, since the queues to both count as one at the hop before h2.
+/// h0 sends to h8 and to h5, both relayed by h2. The port to h8 is congested. Packets to h5 also
+/// wait, because the queues to both destinations count as one at the hop before h2.
 #[test]
 fn port_fc_can_block_innocently() {
     let flows = vec![along(3, 1, &[0, 2, 8]), along(3, 1, &[0, 2, 5]), along(3, 1, &[1, 2, 5])];
@@ -234,7 +236,7 @@ fn port_fc_can_block_innocently() {
     assert!(found.deadlock_free && found.overflows.is_empty());
 }
 
-/// A paused server stops its own arrivals: h0 forwards the PAUSE to all its other ports.
+/// A paused server pauses its upstreams: h0 forwards the PAUSE through all its other ports.
 #[test]
 fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
     let flows = || vec![along(2, 1, &[0, 1]), along(2, 1, &[3, 1]), along(2, 1, &[2, 0])];
@@ -254,7 +256,7 @@ fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
     assert!(ask(bcube(2, 1), relayed(), "pfc-forward", &["h1:1"]).hol_free);
 }
 
-/// A PAUSE is not passed back over its ingress link, so two neighbours can send to each other.
+/// A PAUSE is not forwarded over its ingress link, so two neighbours can send to each other.
 #[test]
 fn pauses_are_not_passed_back() {
     let (_, case) = case(bcube(2, 1), vec![along(2, 1, &[0, 1]), along(2, 1, &[1, 0])]);
@@ -271,8 +273,9 @@ fn a_detour_overflows_under_port_fc() {
     assert!(overflowing(&case, &PfcStar).is_empty());
 }
 
-/// On a path through four switches, class A of the second fills only if its port is congested:
-/// class A of the third, which class B holds back, does not pause it.
+/// On a path through four switches, class A of the second switch fills only if its port is
+/// congested. Class A of the third switch, which class B holds back, does not pause class A of the
+/// second.
 #[test]
 fn class_a_fills_if_its_port_is_congested() {
     let row = Shape { hosts: 5, switches: 4, ends: (0..4).flat_map(|i| [(i, 5 + i), (i + 1, 5 + i)]).collect() };
@@ -286,7 +289,7 @@ fn class_a_fills_if_its_port_is_congested() {
     }
 }
 
-/// A server relays from a fast layer to a slow one.
+/// A server relays packets from a fast layer to a slow layer.
 #[test]
 fn a_slow_layer_overflows_relay_queues() {
     for (slow, overflows) in [(0, false), (1, true)] {
@@ -332,8 +335,8 @@ fn protocols_for_relays_need_relays() {
     assert!(refused[1].message.contains("only between switches and hosts"), "{}", refused[1].message);
 }
 
-/// A ring of four switches with a host each, and flows to the host two switches ahead. PFC has a
-/// cycle; PFC* has none, with a class for each of three switches.
+/// In a ring of four switches with a host each, every host sends to the host two switches ahead.
+/// PFC has a cycle. PFC* with a class for each of three switches has none.
 #[test]
 fn rings_of_switches_need_a_class_per_switch_on_a_path() {
     let ends = (0..4).map(|host| (host, 4 + host)).chain((0..4).map(|switch| (4 + switch, 4 + (switch + 1) % 4)));

@@ -8,13 +8,13 @@ use backwater_analysis::{Case, Dependencies, QueueGraph};
 
 const RING: [&str; 3] = ["A1", "B1", "C1"];
 
-/// Figure 12: one flow circulates in a loop. C1 is congested first.
+/// Returns the case of Figure 12: one flow circulates in a loop. C1 is congested first.
 fn one_flow_in_a_loop() -> Case {
     case(&[&["A1", "B1", "C1", "A1"]], &["C1"])
 }
 
-/// Figure 13: three flows, none of which passes a port twice, form a ring. C1 is congested first,
-/// and finally all three ports are.
+/// Returns the case of Figure 13: three flows, none of which passes a port twice, form a ring. C1
+/// is congested first, and finally all three ports are congested.
 fn three_flows_in_a_ring(congested: &[&str]) -> Case {
     case(&[&["A1", "B1", "C2"], &["B1", "C1", "A2"], &["C1", "A1", "B2"]], congested)
 }
@@ -45,7 +45,7 @@ fn figure_12_the_output_queue_of_the_root_waits_for_nobody() {
     assert_eq!([0, 1, 2].map(|queue| dependencies.holders(queue)), [&[1][..], &[2], &[]]);
 }
 
-/// C1 keeps sending when A1 is full, which breaks the loop.
+/// C1 still sends when A1 is full, which breaks the loop.
 #[test]
 fn figure_12_the_root_overruns_the_queue_behind_it() {
     let case = one_flow_in_a_loop();
@@ -75,7 +75,8 @@ fn figure_13_queues_of_their_own_keep_flows_apart() {
     }
 }
 
-/// The final state of figure 13c: an output queue and one isolation queue at each port of the ring.
+/// In the final state of figure 13c, each port of the ring has an output queue and one isolation
+/// queue.
 #[test]
 fn figure_13_the_queues_of_pyrrha() {
     let case = three_flows_in_a_ring(&RING);
@@ -98,7 +99,7 @@ fn figure_13_the_queues_of_pyrrha() {
     assert_eq!((blocking.queues.values().sum::<usize>(), blocking.paused_queues), (6, 3));
 }
 
-/// An incast to X, and a flow to its neighbour Y that shares port S1 with the incast.
+/// Returns an incast to X, and a flow to X's neighbour Y that shares port S1 with the incast.
 fn victim() -> Case {
     case(&[&["H1", "S1", "LX"], &["I1", "L2", "LX"], &["V1", "S1", "LY"]], &["LX"])
 }
@@ -127,7 +128,8 @@ fn sets_and_queues_are_counted() {
     assert_eq!((cause.paused_flows, cause.innocent_flows), (3, 1));
     let at = |name: &str| case.port(*pfc.blocked_at.first().unwrap()).name == name;
     assert!(at("S1") && pfc.blocked_at.len() == 1);
-    // H1, S1, I1 and L2 can be paused, LX is congested; V1 and LY are neither.
+    // H1, S1, I1 and L2 can be paused, and LX is congested. V1 and LY are neither paused nor
+    // congested.
     assert_eq!((pfc.queues.len(), pfc.most_queues().unwrap().1, pfc.paused_queues), (5, 1, 4));
     let per_flow = blocking(&case, &PerFlow);
     assert_eq!((per_flow.queues.values().sum::<usize>(), per_flow.paused_queues), (6, 4));
@@ -144,8 +146,8 @@ fn a_congested_port_without_flows_pauses_nothing() {
 
 /// Definition 7 depends on whether a flow passes the congested port, not on the order of ports. If
 /// two flows pass two ports in opposite orders, Lemma 2 and Theorem 2 do not hold. F2 passes C1
-/// before P1, so Pyrrha separates it from F1, but by the definition one queue for both blocks no
-/// flow.
+/// before P1, so Pyrrha separates F2 from F1. By the definition, however, a common queue for both
+/// blocks no flow.
 #[test]
 fn theorem_2_needs_ports_in_one_order() {
     let case = case(&[&["P1", "C1"], &["C1", "P1"]], &["P1", "C1"]);
@@ -154,19 +156,19 @@ fn theorem_2_needs_ports_in_one_order() {
     assert!(pyrrha.is_free() && pfc.is_free());
 }
 
-/// Three flows reach one congested port by different paths around a ring: the isolation queues of
-/// this root wait for each other. Section VII covers two other scenarios only.
+/// Three flows reach one congested port on different paths around a ring, so the isolation queues
+/// of this root wait for each other. Section VII covers only two other scenarios.
 #[test]
 fn pyrrha_deadlocks_if_paths_to_one_root_form_a_ring() {
     let flows: [&[&str]; 3] = [&["A1", "B1", "B2", "D1"], &["B1", "C1", "C2", "D1"], &["C1", "A1", "A2", "D1"]];
     for own_root_rule in [true, false] {
         assert_eq!(cycle(&case(&flows, &["D1"]), &Pyrrha { own_root_rule }).as_deref(), Some(&RING[..]));
     }
-    // Without a congested port outside the ring, there is no isolation queue and no cycle.
+    // If no port outside the ring is congested, there is no isolation queue and no cycle.
     assert_eq!(cycle(&case(&flows, &["C1"]), &Pyrrha { own_root_rule: true }), None);
 }
 
-/// With two congested ports on a loop, every isolation queue of both roots waits for one of the
+/// With two congested ports on a loop, every isolation queue of both roots waits for one of these
 /// roots, all around the loop.
 #[test]
 fn two_roots_on_a_loop_wait_for_each_other() {
@@ -179,8 +181,9 @@ fn two_roots_on_a_loop_wait_for_each_other() {
     assert!(graph.queues.iter().all(|queue| matches!(queue.id, QueueId::Roots(_))));
 }
 
-/// The own-root rule merges flows with a port of this switch ahead with other flows. On paths that
-/// pass a switch twice, this can close a cycle of two roots that does not exist without the rule.
+/// Under the own-root rule, flows that will pass another port of the same switch share queues with
+/// other flows. On paths that pass a switch twice, this can close a cycle of two roots that does
+/// not exist without the rule.
 #[test]
 fn the_own_root_rule_can_close_a_cycle() {
     let flows: [&[&str]; 4] = [

@@ -1,4 +1,4 @@
-//! Tests of static analysis: one binary, a module per subject.
+//! Tests of static analysis: one binary with a module per subject.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

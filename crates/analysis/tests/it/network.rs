@@ -12,12 +12,12 @@ use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Four hosts at each of two leaves, `s0` and `s1`, below one spine, `s2`.
+/// Returns two leaves, `s0` and `s1`, with four hosts each, and one spine, `s2`.
 fn spec() -> NetworkSpec {
     network_of(&leaf_spine(2, 1, 4), 1)
 }
 
-/// An incast to h4 from both leaves, and a flow from h2 to its neighbour h5.
+/// Returns an incast to h4 from both leaves, and a flow from h2 to h4's neighbour h5.
 fn incast() -> Vec<FlowSpec> {
     vec![flow(0, 4), flow(1, 4), flow(6, 4), flow(2, 5)]
 }
@@ -44,18 +44,19 @@ fn paths_are_those_of_the_simulation() {
     assert_eq!((flows[3].name.as_str(), flows[3].destination), ("flow 3 (h2 -> h5)", NodeId(5)));
 }
 
-/// Each sender has a third of h4's link. The uplink of `s0` carries two of these thirds; the victim
-/// has the last third.
+/// Each of three senders gets a third of h4's link. Two of these flows pass the uplink of `s0`, so
+/// the victim gets the last third of the uplink.
 #[test]
 fn ports_that_limit_flows_are_congested() {
     assert_eq!(congested(spec(), incast()), ["s0:4", "s1:0"]);
-    // With twice the rate, the uplink is not saturated; the NIC of its host limits the victim.
+    // An uplink with twice the rate is not saturated. The NIC of the victim's host then limits the
+    // victim.
     let mut fast = spec();
     fast.links.iter_mut().skip(8).for_each(|link| link.rate = Rate::from_gbps(200));
     assert_eq!(congested(fast.clone(), incast()), ["s1:0"]);
-    // Two senders on one fast link suffice.
+    // Two senders behind one fast link are enough to congest a port.
     assert_eq!(congested(fast, vec![flow(0, 4), flow(1, 4)]), ["s1:0"]);
-    // A single sender saturates its own port, but no flow waits there.
+    // A single sender saturates only its own NIC, where no PAUSE is needed.
     assert_eq!(congested(spec(), vec![flow(0, 4)]), Vec::<String>::new());
 }
 
@@ -115,7 +116,7 @@ fn answers_contain_all_names() {
     assert_eq!((example.queue.port.as_str(), example.queue.queue.as_str()), ("s0:4", "the queue of class 3"));
     assert_eq!((example.cause.as_str(), pfc.blocked_at), ("s1:0", 2));
     let pyrrha = answer.protocols.iter().find(|found| found.protocol == "pyrrha").unwrap();
-    // Isolation queues at h0, h1, h6, s0 and s2, and the output queue of the root.
+    // There are isolation queues at h0, h1, h6, s0 and s2, and the output queue of the root.
     assert_eq!((pyrrha.queues.most, pyrrha.queues.total, pyrrha.queues.paused), (1, 6, 5));
 }
 
@@ -149,7 +150,7 @@ fn notes_describe_exceptions() {
     assert_eq!(notes(chosen, &["s1:0"], 4).len(), 1);
 }
 
-/// A pinned path may pass a switch, and with it a port, more than once.
+/// A pinned path may pass a switch, and therefore a port, more than once.
 #[test]
 fn pinned_loops_are_noted_and_found() {
     let mut spec = spec();

@@ -1,5 +1,5 @@
-//! The buffer of a relay queue if relayed packets precede a server's own data. The bound of
-//! `docs/concepts/relay-buffer.md` is sufficient and necessary in simulations.
+//! Buffer of a relay queue if relayed packets precede a server's own data. In simulations, the
+//! bound of `docs/concepts/relay-buffer.md` is sufficient and necessary.
 
 use crate::common::networks::{along, bcube, flow};
 use backwater_engine::{Bytes, Duration, Time};
@@ -17,16 +17,16 @@ const FIRST: u64 = 1122;
 const ACK: u64 = 86;
 const CHARGE: u64 = 1086;
 
-/// Returns the buffer for `relayed` full frames at line rate, if the other port receives full
-/// frames as well.
+/// Returns the buffer for `relayed` full frames at line rate, if the other port also receives full
+/// frames.
 fn bound(relayed: u64, ack_every: u64) -> u64 {
     let acks = 1 + (relayed - 1) / ack_every;
     CHARGE * (FIRST + ACK * acks).div_ceil(FRAME)
 }
 
-/// In BCube(4, 1), h1 relays `relayed` packets from h0 to h5, receives from h9, and starts to send
-/// to h13 just before the first packet arrives. ACKs for h9 leave h1 through the relay port; the
-/// ACKs of h5 pass another server.
+/// Returns the flows of the worst case. In BCube(4, 1), h1 relays `relayed` packets from h0 to h5,
+/// receives from h9, and starts to send to h13 just before the first packet arrives. ACKs for h9
+/// leave h1 through the relay port; the ACKs of h5 pass another server.
 fn worst_case(relayed: u64) -> Vec<FlowSpec> {
     let ends_at_ns = 20_000 + relayed * 89 + 20_000;
     let starting = |ns: u64, packets: u64, flow| FlowSpec {

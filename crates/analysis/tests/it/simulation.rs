@@ -1,5 +1,6 @@
-//! Comparison of the analysis with simulations: no flow is blocked innocently if the analysis
-//! excludes it, and a flow is blocked if the analysis names it as a victim.
+//! Compares the analysis with simulations. If the analysis excludes that an innocent flow is
+//! blocked, the simulation must not block it. If the analysis names a victim, the simulation must
+//! block this flow.
 
 use crate::common::networks::{self, flow, leaf_spine, network_of};
 use backwater_analysis::answer::ProtocolAnswer;
@@ -18,8 +19,8 @@ use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Four hosts at each of three leaves, with uplinks four times as fast. Only ports to hosts stay
-/// congested.
+/// Hosts at each of three leaves. Uplinks are four times as fast as host links, so only ports to
+/// hosts stay congested.
 const PER_LEAF: u32 = 4;
 const HOSTS: u32 = 3 * PER_LEAF;
 
@@ -39,7 +40,8 @@ fn pyrrha() -> NetworkSpec {
     spec
 }
 
-/// Returns how long each flow was blocked innocently in 500 us, and the ports that caused pauses.
+/// Returns the time for which each flow was innocently blocked within 500 us, and the ports that
+/// caused pauses.
 fn simulate(spec: NetworkSpec, flows: &[FlowSpec]) -> (Vec<Duration>, BTreeSet<String>) {
     let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(500), 1);
@@ -70,8 +72,8 @@ fn theory(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
 
-    /// For any congested ports: under Pyrrha no flow waits for a port that it does not pass, and
-    /// under PFC only if the analysis allows it.
+    /// Whatever ports are congested, under Pyrrha no flow waits for a port that it does not pass.
+    /// Under PFC a flow does so only if the analysis allows it.
     #[test]
     fn nobody_is_blocked_where_the_theory_forbids_it(ends in prop::collection::vec((0..HOSTS, 1..HOSTS), 2..12)) {
         let flows: Vec<FlowSpec> = ends.iter().map(|(src, ahead)| flow(*src, (src + ahead) % HOSTS)).collect();
@@ -85,8 +87,9 @@ proptest! {
         prop_assert!(!somebody || !theory(pfc(), &flows, "pfc", causes).hol_free);
     }
 
-    /// Senders at two leaves send to the first host of the third; one flow from the first leaf goes
-    /// to its neighbour. The analysis names this flow, and PFC blocks it.
+    /// Senders at two leaves send to the first host of the third leaf, and one flow from the first
+    /// leaf goes to that host's neighbour. The analysis names this flow as a victim, and PFC blocks
+    /// it.
     #[test]
     fn the_victim_that_the_theory_names_is_blocked(here in 1u32..4, there in 1u32..4, spine in 0u32..2) {
         let root = 2 * PER_LEAF;
@@ -130,7 +133,7 @@ fn bcube_under(protocol: &str, n: u32) -> NetworkSpec {
     spec
 }
 
-/// Returns the ports of a deadlock within 2 ms, each waiting for the next, if there is one.
+/// Returns the ports of a deadlock within 2 ms, if any. Each port waits for the next.
 fn deadlock(spec: NetworkSpec, flows: &[FlowSpec]) -> Option<Vec<PortId>> {
     let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
     let found = (1..=100).find_map(|step| {
@@ -140,8 +143,8 @@ fn deadlock(spec: NetworkSpec, flows: &[FlowSpec]) -> Option<Vec<PortId>> {
     Some(found.cycle.into_iter().map(|(port, _)| port).collect())
 }
 
-/// True if, by the analysis, queues of these ports can wait for each other in this order, the last
-/// for the first.
+/// True if, according to the analysis, a queue of each of these ports can wait for a queue of the
+/// next port, and of the last port for one of the first.
 fn is_foreseen(spec: NetworkSpec, flows: &[FlowSpec], protocol: &str, ports: &[PortId]) -> bool {
     let mut fabric = Fabric::new(spec).unwrap();
     let flows = network::flows(&mut fabric, flows.to_vec()).unwrap();
@@ -156,7 +159,7 @@ fn is_foreseen(spec: NetworkSpec, flows: &[FlowSpec], protocol: &str, ports: &[P
     dependencies.cycle().is_some() && ports.iter().zip(ports.iter().cycle().skip(1)).all(waits)
 }
 
-/// Simulates 40 BCubes with random flows and counts deadlocks. Each must be a cycle of the
+/// Simulates 40 BCubes with random flows and counts deadlocks. Each deadlock must be a cycle of the
 /// analysis.
 fn locked(protocol: &str) -> usize {
     let mut draws = Seed(5).stream("test", 0);

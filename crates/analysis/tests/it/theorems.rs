@@ -21,8 +21,8 @@ fn queues_at(case: &Case, port: PortId) -> Vec<QueueId> {
     graph.queues.into_iter().filter(|queue| queue.port == port).map(|queue| queue.id).collect()
 }
 
-/// Pyrrha's queues with two queues of a port merged. A PAUSE for any flow in the merged queue
-/// pauses it (definition 5).
+/// Pyrrha with two queues of a port merged. A PAUSE for any flow in the merged queue pauses the
+/// whole queue (definition 5).
 struct Merged<'a> {
     port: PortId,
     one: &'a QueueId,
@@ -41,7 +41,7 @@ impl Protocol for Merged<'_> {
     }
 }
 
-/// Checks Lemma 2 for every pair of queues: merging them blocks a flow innocently.
+/// Checks Lemma 2 for every pair of queues: if they are merged, an innocent flow is blocked.
 fn check_merging(case: &Case) -> Result<(), TestCaseError> {
     let ports: BTreeSet<PortId> = case.flows().iter().flat_map(|flow| flow.path.ports()).copied().collect();
     for port in ports {
@@ -56,7 +56,8 @@ fn check_merging(case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks Lemma 2 for whole protocols: fewer queues at a port block a flow innocently there.
+/// Checks Lemma 2 for whole protocols: with fewer queues at a port, an innocent flow is blocked
+/// there.
 fn check_fewer_queues(case: &Case, protocol: &dyn Protocol) -> Result<(), TestCaseError> {
     let (pyrrha, other) = (blocking(case, &PYRRHA), blocking(case, protocol));
     for (port, queues) in &pyrrha.queues {
@@ -68,8 +69,8 @@ fn check_fewer_queues(case: &Case, protocol: &dyn Protocol) -> Result<(), TestCa
     Ok(())
 }
 
-/// True if all flows pass each port and each congested port in the same order, and none returns to
-/// a congested port.
+/// True if for every port and every congested port all flows pass the two in the same order, and no
+/// flow returns to a congested port.
 fn is_in_one_order(case: &Case) -> bool {
     let comes_before = |flow: FlowId, first: PortId, second: PortId| {
         let path = &case.flow(flow).path;
@@ -106,35 +107,35 @@ fn is_ordered_towards(case: &Case, root: PortId) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 100_000, ..Default::default() })]
 
-    /// Theorem 1: Pyrrha blocks no flow innocently on any paths.
+    /// Theorem 1: on any paths, Pyrrha blocks no innocent flow.
     #[test]
     fn theorem_1(case in prop_oneof![shortest_paths(), any_paths()], own_root_rule: bool) {
         let protocol = Pyrrha { own_root_rule };
         prop_assert!(blocking(&case, &protocol).is_free());
     }
 
-    /// A queue per flow blocks no flow innocently either.
+    /// With a queue per flow no innocent flow is blocked, either.
     #[test]
     fn per_flow_queues_block_nobody(case in prop_oneof![shortest_paths(), any_paths()]) {
         prop_assert!(blocking(&case, &PerFlow).is_free());
     }
 
-    /// Lemma 2 on shortest paths, where no two flows pass two ports in opposite orders.
+    /// Lemma 2 holds on shortest paths, where no two flows pass two ports in opposite orders.
     #[test]
     fn lemma_2_on_shortest_paths(case in shortest_paths()) {
         prop_assert!(is_in_one_order(&case));
         check_merging(&case)?;
     }
 
-    /// Lemma 2 on any paths, if every flow passes a port and a congested one in the same order. The
-    /// own-root rule has its own test.
+    /// Lemma 2 holds on any paths if all flows pass a port and a congested port in the same order.
+    /// The own-root rule is covered by a test of its own.
     #[test]
     fn lemma_2_on_ordered_paths(case in any_paths()) {
         prop_assume!(is_in_one_order(&case));
         check_merging(&case)?;
     }
 
-    /// Theorem 2: protocols with fewer queues, at some port or in all, block a flow innocently.
+    /// Theorem 2: protocols with fewer queues, at one port or in total, block an innocent flow.
     #[test]
     fn theorem_2(case in shortest_paths(), queues in 1u32..6) {
         check_fewer_queues(&case, &Pfc)?;
@@ -152,7 +153,8 @@ proptest! {
     }
 
     /// Section VII, as far as it holds: isolation queues form no cycle if the paths to each
-    /// congested port have a common order. Without the own-root rule; the next property covers it.
+    /// congested port have a common order. This property is without the own-root rule, which the
+    /// next property covers.
     #[test]
     fn pyrrha_waits_in_a_circle_only_if_ways_to_a_root_do(case in any_paths()) {
         prop_assume!(case.congested().iter().all(|root| is_ordered_towards(&case, *root)));
@@ -167,15 +169,15 @@ proptest! {
         prop_assert_eq!(queues(true), queues(false));
     }
 
-    /// On shortest paths, every hop towards a root reduces the distance to the next node, so the
-    /// paths are ordered.
+    /// On shortest paths, every hop towards a root reduces the distance to the root, so the paths
+    /// have a common order.
     #[test]
     fn pyrrha_never_waits_in_a_circle_on_shortest_paths(case in shortest_paths()) {
         prop_assert!(is_deadlock_free(&case, &PYRRHA));
     }
 
-    /// If PFC cannot deadlock, no other protocol can: all dependencies are between ports of PFC's
-    /// dependencies.
+    /// If PFC cannot deadlock, no other protocol can, because PFC has dependencies between the same
+    /// ports.
     #[test]
     fn without_a_ring_nobody_waits_in_a_circle(case in prop_oneof![shortest_paths(), any_paths()], queues in 1u32..6) {
         prop_assume!(is_deadlock_free(&case, &Bfc::WorstCase));
@@ -195,7 +197,7 @@ proptest! {
         }
     }
 
-    /// Each queue of a cycle waits for the next, and the last for the first.
+    /// Each queue of a returned cycle waits for the next, and the last for the first.
     #[test]
     fn cycles_are_cycles(case in any_paths()) {
         for protocol in [&Pfc as &dyn Protocol, &PerFlow, &Pyrrha { own_root_rule: false }] {

@@ -1,6 +1,6 @@
 //! Trace of a run for Perfetto: activity, queues and pauses of each port, and flows.
 //!
-//! Tracks are plain: nodes at the top, ports below, because tracks of processes would lose their
+//! Nodes and ports are plain tracks, with ports below nodes. Tracks of processes would lose their
 //! order. Each PAUSE has an arrow from the PAUSE that caused it, or from the congested port.
 
 mod proto;
@@ -21,8 +21,8 @@ struct Pause {
     start: u64,
     end: u64,
     root: Port,
-    /// Port of the node that sent the PAUSE, and the pause of a queue there that caused it, if
-    /// known.
+    /// Port of the node that sent the PAUSE, and the pause of a queue at that port that caused the
+    /// PAUSE, if known.
     via: Option<Port>,
     parent: Option<(u16, u64)>,
 }
@@ -113,7 +113,8 @@ impl Drawing<'_> {
     fn pauses(&mut self, pauses: &[Pause]) -> Result<(), ExportError> {
         let places: BTreeMap<(Port, u16, u64), usize> =
             pauses.iter().zip(0..).map(|(pause, place)| ((pause.port, pause.queue, pause.start), place)).collect();
-        // Arrows have the numbers of the pauses to which they lead, from 1; 0 means none.
+        // An arrow has the number of the pause at its end, counted from 1. The number 0 means no
+        // arrow.
         let mut from_pause: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         let mut from_port: BTreeMap<Port, Vec<(u64, u64, Port)>> = BTreeMap::new();
         for (pause, arrow) in pauses.iter().zip(1..) {
@@ -153,7 +154,7 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// Draws the flows below their source hosts, in as many rows as run at once.
+    /// Draws the flows below their source hosts, in as many rows as there are simultaneous flows.
     fn flows(&mut self) -> Result<(), ExportError> {
         let mut rows: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut flows: Vec<_> = self.run.flows.iter().collect();

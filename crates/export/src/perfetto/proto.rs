@@ -85,7 +85,7 @@ pub(super) struct DebugAnnotation {
     pub(super) name: String,
 }
 
-/// Trace file, or a part of one. Parts follow each other in the file.
+/// Trace file, or a part of one. A file is a sequence of parts.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Trace {
     #[prost(message, repeated, tag = "1")]

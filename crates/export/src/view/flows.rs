@@ -1,4 +1,4 @@
-//! Flows by number, and the most affected flows.
+//! All flows by number, and lists of the most affected flows.
 
 use crate::ExportError;
 use crate::run::Run;

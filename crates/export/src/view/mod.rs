@@ -1,5 +1,5 @@
-//! Input files of the viewer. It answers queries with few short reads, for runs of any length:
-//! pyramids of samples, pauses by length and start, flows by number.
+//! Input files of the viewer, which answers queries with few short reads for runs of any length.
+//! The files contain pyramids of samples, pauses by length and start, and flows by number.
 //!
 //! | file | contents |
 //! |---|---|
@@ -10,12 +10,12 @@
 //! | `senders` | activity of traced senders, by flow |
 //! | `index.json` | checksums of the tables; written last |
 //!
-//! Ports are numbered node by node, in the order of `topology.json`, which also numbers the nodes.
+//! Nodes are numbered in the order of `topology.json`, and ports are numbered node by node.
 //!
-//! Row groups are small. Each has one level and one time span, so that the statistics in the footer
-//! tell a reader which groups it needs. Whole numbers are 32 bits wide, all others double
-//! precision, which scripts in a browser read without conversion. Times up to 2^53 ps (150 minutes)
-//! are exact.
+//! Row groups are small. Each row group has one level and one time span, so that a reader finds the
+//! row groups that it needs by the statistics in the footer. Whole numbers have 32 bits and all
+//! other numbers double precision, which scripts in a browser read without conversion. Times up to
+//! 2^53 ps (150 minutes) are exact.
 
 mod flows;
 mod pauses;
@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 pub const VERSION: u32 = 3;
 /// File with the checksums of the tables.
 pub const INDEX: &str = "index.json";
-/// Tables that the files are derived from.
+/// Tables from which the files are derived.
 pub const TABLES: [&str; 10] =
     ["queues", "egress", "ingress", "ports", "buffers", "pauses", "flows", "waits", "signals", "events"];
 /// Files besides the index.
@@ -52,21 +52,21 @@ pub const FILES: [&str; 9] = [
     "flows.parquet",
     "senders.parquet",
 ];
-/// Bins in a bin of the next level.
+/// Number of bins that form a bin of the next level.
 const BRANCHING: u32 = 4;
 /// Maximum number of bins of the highest level.
 const FEW: u32 = 64;
 /// Maximum number of rows of a row group.
 const GROUP: usize = 1 << 14;
-/// Number of the place for all ports together.
+/// Place number that stands for all ports together.
 const EVERYWHERE: i32 = -1;
-/// Events between two times in the index.
+/// Number of events between two times in the index.
 const EVENT_STEP: u64 = 1 << 12;
 
 /// Progress callback: rows read, and total rows. Returns false to stop.
 pub type Tell<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// Result in progress of reading.
+/// Result that is being read.
 struct Source<'a> {
     directory: &'a Path,
     run: Run,
@@ -201,7 +201,7 @@ impl Source<'_> {
         pauses.finish()
     }
 
-    /// Writes flows. Returns the most affected ones.
+    /// Writes flows. Returns the most affected flows.
     fn flows(&mut self, output: &Path) -> Result<Value, ExportError> {
         let mut told = flows::Told::default();
         self.read("waits", |rows, _| told.waits.read(rows))?;

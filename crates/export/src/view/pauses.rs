@@ -1,9 +1,9 @@
 //! Pauses as intervals, and as shares of bins.
 //!
 //! An interval belongs to the lowest level whose chunk is at least as long as the interval, in the
-//! chunk in which it starts. So the intervals of an instant are in two chunks of each level. Bins
-//! of a level sum up the pauses of this and all lower levels. Longer pauses are few, and are read
-//! as intervals.
+//! chunk in which it starts. The intervals that contain an instant are therefore in at most two
+//! chunks of each level. Bins of a level sum up the pauses of this and all lower levels. There are
+//! few longer pauses, which are read as intervals.
 
 use crate::ExportError;
 use crate::run::Run;
@@ -54,7 +54,7 @@ struct Share {
 /// Pause time by cause, for each port, queue and bin.
 type Bins = BTreeMap<(u32, u16, u64), BTreeMap<u32, u64>>;
 
-/// Unwritten part of a level, by chunk.
+/// Part of a level that is not yet written, by chunk.
 #[derive(Debug, Default)]
 struct Level {
     intervals: BTreeMap<u64, Vec<Interval>>,
@@ -154,7 +154,7 @@ impl Pauses {
         Ok(())
     }
 
-    /// Writes the chunks that receive nothing ending at `now` or later.
+    /// Writes the chunks to which no pause that ends at `now` or later belongs.
     fn close(&mut self, now: u64) -> Result<(), ExportError> {
         for level in 0..self.levels.len() {
             let span = self.span(level);

@@ -1,8 +1,8 @@
-//! Minima and maxima of samples in bins. Each level's bins are [`BRANCHING`] times as wide as those
-//! below.
+//! Minima and maxima of samples in bins. The bins of a level are [`BRANCHING`] times as wide as
+//! those of the level below.
 //!
 //! A row is a bin of a place (port or node) and a queue. A bin of level 0 is a sample: bin i is the
-//! end of sample interval i. Bins without samples have no row.
+//! sample at the end of sample interval i. Bins without samples have no row.
 //!
 //! Rows of a level form chunks of successive bins, sorted by place, queue and bin. Chunks of level
 //! 0 are short, because all places of a sample are read at once. Chunks of other levels are long,
@@ -19,7 +19,7 @@ use std::path::Path;
 const MOST: usize = 3;
 /// Approximate number of rows of a chunk of level 0, and of a higher level.
 const ROWS: [u64; 2] = [1 << 13, 1 << 19];
-/// Minimum number of bins of a chunk, and maximum number of times that it is quadrupled.
+/// Minimum number of bins of a chunk, and maximum number of times that this number is quadrupled.
 const BINS: u32 = 16;
 const QUADRUPLED: u32 = 3;
 
@@ -41,13 +41,13 @@ struct Row {
     values: [[f64; 2]; MOST],
 }
 
-/// Unwritten bins of a level.
+/// Bins of a level that are not yet written.
 #[derive(Debug, Default)]
 struct Level {
     /// Number of bins of this level.
     bins: u32,
-    /// Bins in a chunk: a power of [`BRANCHING`], so that a chunk contributes to one chunk of the
-    /// next level.
+    /// Number of bins in a chunk, a power of [`BRANCHING`], so that a chunk contributes to only one
+    /// chunk of the next level.
     width: u32,
     chunk: u32,
     rows: Vec<Row>,
@@ -65,8 +65,8 @@ pub(super) fn bins_of_levels(samples: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(samples), |bins| (*bins > FEW).then(|| bins.div_ceil(BRANCHING)))
 }
 
-/// Returns the bins in a chunk of a level: as many as give at most [`ROWS`] rows, if `samples` have
-/// `rows` in total.
+/// Returns the number of bins in a chunk of a level. A chunk has about [`ROWS`] rows at most, if
+/// `samples` have `rows` in total.
 fn width(level: usize, samples: u32, rows: u64) -> u32 {
     let bins = ROWS[level.min(1)].saturating_mul(samples.into()) / rows.max(1);
     let widths = (0..=QUADRUPLED).map(|times| BINS * BRANCHING.pow(times));
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!((bins(FEW), bins(FEW + 1), bins(0)), (vec![FEW], vec![FEW + 1, 17], vec![0]));
     }
 
-    /// Limits are 8192 rows at level 0 and 524,288 above.
+    /// The limits are 8192 rows at level 0 and 524,288 rows at higher levels.
     #[test]
     fn chunks_have_about_the_intended_number_of_rows() {
         let widths = |rows_of_a_sample: u64| [0, 1, 2].map(|level| width(level, 1000, 1000 * rows_of_a_sample));

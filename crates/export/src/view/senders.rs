@@ -6,7 +6,7 @@ use crate::view::sheet::Sheet;
 use backwater_columns::{Column, field};
 use std::path::Path;
 
-/// Flow; then time, rate, bytes in flight and window, some of them NaN.
+/// Flow, and its time, rate, bytes in flight and window, some of which are NaN.
 #[derive(Debug, Default)]
 pub(super) struct Senders(Vec<(u32, [f64; 4])>);
 

@@ -73,7 +73,7 @@ mod tests {
     use parquet::file::statistics::Statistics;
     use temp_dir::TempDir;
 
-    /// A reader finds row groups by their limits.
+    /// A reader finds row groups by their minima and maxima.
     #[test]
     fn numbers_have_limits_and_a_suitable_encoding() {
         let directory = TempDir::new().unwrap();

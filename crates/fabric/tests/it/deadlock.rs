@@ -150,7 +150,7 @@ fn traffic_outside_the_cycle_continues() {
     assert!(outcomes[3..].iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// When a pause expires, packets leave. The wait is finite, whether there is enough headroom or
+/// Packets leave after a pause has expired. The wait is finite, whether there is enough headroom or
 /// not.
 #[test]
 fn pauses_that_expire_are_no_deadlock() {

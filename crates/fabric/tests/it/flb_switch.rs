@@ -397,9 +397,9 @@ fn a_congested_flow_comes_back_to_its_own_path() {
     }
 }
 
-/// When the link of the isolation path fails, the congested flow gets another path of its own at
-/// once, and all other flows take the third. When another link fails, no path is isolated any more,
-/// and flow 0 shares its path with the other flows.
+/// The link of the isolation path fails. The congested flow gets another path of its own at once,
+/// and all other flows take the third. After the failure of another link, no path is isolated any
+/// more, and flow 0 shares its path with the other flows.
 #[test]
 fn another_path_is_isolated_when_the_first_one_fails() {
     let mut edge = three_uplinks(FlbConfig::default());

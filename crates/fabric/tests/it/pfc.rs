@@ -391,9 +391,9 @@ fn a_refresh_repeats_the_causes() {
     assert_eq!(s.next_pause(), (0, vec![(3, third), (5, fifth)]));
 }
 
-/// Returns a switch under DSH whose ingress port 0 is full. Four packets of class 3 wait for port 1,
-/// and the last of them crosses the threshold. Three packets of class 5 and `of_class_6` packets of
-/// class 6 wait for port 2. Ports 1 and 2 are paused with a cause per class.
+/// Returns a switch under DSH whose ingress port 0 is full. Four packets of class 3 wait for port
+/// 1, and the last of them crosses the threshold. Three packets of class 5 and `of_class_6` packets
+/// of class 6 wait for port 2. Ports 1 and 2 are paused with a cause per class.
 fn full_port_under_dsh(of_class_6: u32) -> Script {
     let mut spec = spec();
     // Without a shared buffer packets use the insurance, which pauses the port.

@@ -341,7 +341,7 @@ fn both_ends_name_a_pause_alike() {
     assert_eq!(s.node.flow_control().upstream_pauses(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
 }
 
-/// When a link recovers, the switch opens the queues that the server had paused, and announces its
+/// A link recovers. The switch then opens the queues that the server had paused, and announces its
 /// full queues again. The server does the same, also for pauses that it had forwarded through its
 /// other port.
 #[test]

@@ -169,8 +169,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
     assert!(incast > 98.0, "R1's link is full: {incast}");
 }
 
-/// When the first three flows are done, the traffic of S4 and S5 exceeds the link of P3, but no
-/// longer that of P5. The root moves to P3, and no packet of a flow is overtaken.
+/// After the first three flows, the traffic of S4 and S5 exceeds the link of P3, but no longer that
+/// of P5. The root moves to P3, and no packet of a flow is overtaken.
 #[test]
 fn the_root_moves_with_the_traffic() {
     let mut simulation = tree(500_000);

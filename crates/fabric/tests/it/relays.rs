@@ -129,7 +129,7 @@ fn a_server_forwards_at_its_configured_rate() {
     assert!(held < 20_000 + 30_000, "{held}");
 }
 
-/// When routes change, packets that are being forwarded to a dead port are dropped.
+/// Packets that are being forwarded to a dead port are dropped as soon as routes change.
 #[test]
 fn packets_being_forwarded_to_a_dead_port_are_dropped() {
     // One of the two servers between h0 and h3 relays the flow, and its next link fails.
@@ -174,8 +174,8 @@ fn a_packet_with_one_digit_to_correct_passes_a_switch_alone() {
     }
 }
 
-/// When port 0 of a server of BCube(2, 1) is paused and resumed, port 1 sends the same PFC frames
-/// and no others.
+/// Port 0 of a server of BCube(2, 1) is paused and resumed. Port 1 sends the same PFC frames and no
+/// others.
 #[test]
 fn a_pause_is_forwarded_to_the_other_ports() {
     let mut spec = bcube(2, 100, 1000);
@@ -248,7 +248,7 @@ fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     assert!(simulation.is_still_dead(&deadlock));
 }
 
-/// The same traffic finishes if servers count relayed packets, because packets that end at a server
+/// This traffic finishes if servers count relayed packets, because packets that end at a server
 /// trigger no PAUSE.
 #[test]
 fn two_flows_and_a_burst_finish_if_servers_count() {
@@ -400,8 +400,8 @@ fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
     assert!((after..after + 2 * 1086).contains(&peak), "{peak}");
 }
 
-/// When a server forwards a PAUSE and its buffer is too small for the frames in flight, it drops
-/// packets. The guarantee is only best-effort.
+/// A server that forwards PAUSEs drops packets if its buffer is too small for the frames in flight.
+/// The guarantee is only best-effort.
 #[test]
 fn a_relay_buffer_that_is_too_small_loses_packets_there() {
     let lost = |buffer: u64| {

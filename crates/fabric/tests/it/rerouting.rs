@@ -92,7 +92,7 @@ fn without_a_path_packets_are_dropped_until_recovery() {
     }
 }
 
-/// When the link of a server of BCube(2, 1) fails, the server's flow uses the other port and
+/// The link of a server of BCube(2, 1) fails. The server's flow then uses the other port and
 /// another relay.
 #[test]
 fn a_flow_leaves_its_host_by_another_port_when_its_link_fails() {
@@ -124,7 +124,7 @@ fn a_flow_continues_at_once_at_another_port_of_its_host() {
     assert!(sent(&simulation) > 10_000, "a microsecond at 100 Gb/s is 12.5 kB");
 }
 
-/// When the link that ACKs take fails, the receiver sends ACKs through another port.
+/// The receiver sends ACKs through another port after a failure of their link.
 #[test]
 fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
     let mut spec = bcube(2, 100, 1000);

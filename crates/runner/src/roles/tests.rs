@@ -29,8 +29,8 @@ fn roles(traffic: &str, least: f64) -> Vec<(u32, u32, FlowRole)> {
 
 const INCAST: &str = "{ kind = \"incast\", degree = 18, size = \"64 KB\", receivers = \"h0\", stop = \"1 us\" }";
 
-/// Each spine carries a quarter of the incast to leaf 0, each uplink of a leaf 1/36, each host
-/// 1/18.
+/// Each spine carries a quarter of the incast to leaf 0, each uplink of a leaf 1/36, and each
+/// host's link 1/18.
 #[test]
 fn victims_share_a_port_where_an_incast_converges() {
     let traffic =
@@ -39,10 +39,10 @@ fn victims_share_a_port_where_an_incast_converges() {
         let intersects = dst / 2 == 0 && src / 2 != 0;
         assert_eq!(role, if intersects { Vulnerable } else { Background }, "{src} to {dst}");
     }
-    // With a smaller limit, uplinks count too. Then all flows that leave their rack are
+    // With a smaller limit, uplinks also count. All flows that leave their rack are then
     // vulnerable, except those of the receiver's rack.
     for (src, dst, role) in roles(&traffic, 1.0 / 36.0).into_iter().skip(18) {
-        // Hosts of other racks also share their own link with the incast.
+        // Flows from other racks also share their host's link with the incast.
         let intersects = src / 2 != 0;
         assert_eq!(role, if intersects { Vulnerable } else { Background }, "{src} to {dst}");
     }
@@ -78,11 +78,11 @@ fn listed_flows_count_on_their_own_paths_by_their_bytes() {
         list(&listed)
     );
     let expected = [
-        Vulnerable, // by spine 1
-        Background, Background, // by spine 2, which carries a twentieth
-        Vulnerable, // by the uplink from its leaf
-        Background, Background, Vulnerable, // by the link of its host
-        Background, // the other way
+        Vulnerable, // shares a port of spine 1
+        Background, Background, // spine 0 carries no incast, spine 2 a twentieth
+        Vulnerable, // shares the uplink of its leaf
+        Background, Background, Vulnerable, // the last shares the link of its host
+        Background, // passes the same links in the other direction
     ];
     let found: Vec<_> = roles(&traffic, 0.1).into_iter().map(|(_, _, role)| role).collect();
     assert_eq!(found[..3], [Incast; 3]);

@@ -22,7 +22,7 @@ impl Run {
         let Cause { root, via, parent, hops, .. } = closure.cause;
         let facts = |port: PortId| &wiring.ports[port];
         let (facts, cause, via) = (facts(*port), facts(root), via.map(facts));
-        // Hosts that forward PAUSEs make none of their own.
+        // Hosts that forward PAUSEs originate no PAUSEs.
         let peer = wiring.neighbour(facts.node, facts.ix);
         let fabric = self.simulation.fabric();
         let relayed = fabric.spec.relays(peer) && fabric.spec.flow_control_of(peer, wiring).facts(true).relays_pauses;
@@ -140,7 +140,8 @@ impl Run {
         }
     }
 
-    /// Returns the egress ports on the way of the packet that completed a flow, or of its packets.
+    /// Returns the egress ports on the path of the packet that completed a flow, or of the packets
+    /// of an unfinished flow.
     fn path_of(&self, outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let ix = |port: PortId| fabric.wiring.ports[port].ix;

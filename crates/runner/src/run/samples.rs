@@ -25,7 +25,7 @@ fn ingress_queues(
             class: class.0,
             bytes,
             threshold_bytes,
-            // A queue without a threshold uses no headroom, whatever its port uses.
+            // A queue without a threshold uses no headroom, even if its port does.
             headroom_bytes: threshold_bytes.map_or(0, |_| switch.headroom(port, class)),
         })
     })
@@ -35,7 +35,8 @@ impl Run {
     /// Samples queues, ports and buffers.
     pub(super) fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
-        // Ports are numbered node by node. They are first in `zip`, so that it skips no counter.
+        // Ports are numbered node by node. Ports come first in `zip`, because `zip` would otherwise
+        // consume a counter after the last port.
         let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
             let held = node.switch().map(Switch::occupancy).unwrap_or_default();
@@ -58,7 +59,7 @@ impl Run {
                         let row = EgressRow { time_ps: now, node: node.id.into(), port: port.ix, queue, bytes };
                         self.tables.egress.push(row);
                     }
-                    // Ports after the last queued byte hold nothing.
+                    // After all bytes of the node are counted, the remaining ports are empty.
                     if let Some(switch) = node.switch().filter(|_| left > 0) {
                         for row in ingress_queues(switch, node.id, port.ix, now) {
                             left = left.saturating_sub(row.bytes);

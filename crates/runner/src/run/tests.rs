@@ -22,7 +22,7 @@ pub(crate) fn plan_of(text: &str) -> Plan {
     Plan::from_document(&Document::from_toml("s.toml", text).unwrap(), Path::new(".")).unwrap()
 }
 
-/// Incast and losses, without samples and deadlock checks.
+/// Scenario with an incast and losses, without samples and deadlock checks.
 const INCAST: &str = "run.until = \"90 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
     topology = { kind = \"star\", hosts = 8, error_rate = 1e-3 }\nswitch.buffer = \"600 KB\"\n\
     traffic = [{ kind = \"incast\", degree = 6, size = \"100 KB\" },\n\
@@ -211,7 +211,7 @@ fn a_write_error_ends_the_run() {
     assert!(!directory.path().join("run.json").exists());
 }
 
-/// The traffic is so dense that the first tick is far away in wall time.
+/// The traffic is so dense that the run needs a long wall time to reach the first tick.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_write_error_ends_the_run_before_the_next_tick() {
@@ -225,7 +225,7 @@ fn a_write_error_ends_the_run_before_the_next_tick() {
     assert!(run.simulation.now() < Time::ZERO + Duration::from_us(25), "{}", run.simulation.now());
 }
 
-/// A queue that a MERGE of Pyrrha made is kept for longer than the run.
+/// A queue that a MERGE of Pyrrha created is kept for longer than the run.
 #[test]
 fn a_finished_run_is_complete_while_a_queue_is_kept() {
     let text = "run = { until = \"1 ms\", drain = \"0 s\" }\nswitch = { buffer = \"8 MiB\", lossless = [],\n\
@@ -242,8 +242,8 @@ fn a_finished_run_is_complete_while_a_queue_is_kept() {
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
 
-/// Path probes continue while flows are remembered, here 1 ms, and last longer than their period.
-/// Some are in flight at the end, but no flow is.
+/// Path probes are sent as long as flows are remembered, here for 1 ms, and take longer than the
+/// probe period. At the end some probes are in flight, but no flow is active.
 #[test]
 fn a_finished_run_is_complete_while_probes_are_in_flight() {
     let text = "run = { until = \"50 us\", drain = \"500 us\" }\nrecovery.kind = \"in-any-order\"\n\
@@ -257,7 +257,8 @@ fn a_finished_run_is_complete_while_probes_are_in_flight() {
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
 
-/// Packets at a link that stays down are retransmitted on other paths. Then no event is left.
+/// Packets that wait at a link that stays down are retransmitted on other paths. Afterwards no
+/// event is left.
 #[test]
 fn a_finished_run_is_complete_while_packets_wait_at_a_dead_link() {
     let text = "load_balance.kind = \"spray\"\nrecovery.kind = \"irn\"\n\
@@ -271,8 +272,8 @@ fn a_finished_run_is_complete_while_packets_wait_at_a_dead_link() {
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
 
-/// Covers finished and endless flows, before and after the warm-up, in one shard and in several.
-/// Each packet that arrived is in one row.
+/// Covers finished and endless flows, before and after the warm-up, in one shard and in several
+/// shards. Each packet that arrived counts in one row.
 #[test]
 fn each_packet_is_in_one_row_of_reordering() {
     let text = "run = { until = \"300 us\", warmup = \"100 us\" }\nload_balance.kind = \"spray\"\n\
@@ -300,8 +301,8 @@ fn each_packet_is_in_one_row_of_reordering() {
         let of = all.iter().filter(|row| (row.0.as_str(), row.2) == (tag, measured) && (row.3 > 0) == early);
         of.map(|row| row.4).sum::<u64>()
     };
-    // 20 KB are 20 packets of 1024 B. The bursts at 0 and 50 us are before the warm-up, those from
-    // 100 to 250 us are not.
+    // 20 KB are 20 packets of up to 1024 B. The bursts at 0 and 50 us are before the end of the
+    // warm-up, those from 100 to 250 us are after it.
     assert_eq!(packets("incast", false, false) + packets("incast", false, true), 2 * 3 * 20);
     assert_eq!(packets("incast", true, false) + packets("incast", true, true), 4 * 3 * 20);
     assert_eq!((packets("inside", true, false), packets("inside", true, true)), (49, 0));
@@ -315,8 +316,8 @@ fn each_packet_is_in_one_row_of_reordering() {
     );
 }
 
-/// Rows are ordered by end, open pauses last. Row groups have limits, so that a reader of a window
-/// can skip the others.
+/// Rows are ordered by end, with open pauses last. Row groups have minima and maxima, so that a
+/// reader of a time window can skip other row groups.
 #[test]
 fn pauses_are_ordered_by_end_with_limits_per_row_group() {
     let directory = TempDir::new().unwrap();
@@ -325,7 +326,7 @@ fn pauses_are_ordered_by_end_with_limits_per_row_group() {
     let ends = column(&directory, "pauses", "end_ps");
     assert!(ends.iter().map(|end| end.parse().unwrap_or(i64::MAX)).is_sorted());
 
-    // More rows than a test can simulate, with starts that compress badly.
+    // The table gets more rows than a test can simulate, with start times that compress badly.
     let mut table = TableWriter::create(directory.path(), "many", &Arc::from([Text::from("h0")]), &[]).unwrap();
     let (node, mut noise) = (|| Name::from(NodeId(0)), 1_u64);
     for i in 0..1_000_000 {
@@ -369,7 +370,7 @@ fn column(directory: &TempDir, table: &str, name: &str) -> Vec<String> {
     rows.map(|row| cell(row.unwrap())).collect()
 }
 
-/// Ring of three switches with all flows in one direction, and two hosts outside it.
+/// Ring of three switches with all flows in one direction, and two hosts outside the ring.
 const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_interval = \"0 s\", deadlock_check = \"50 \
  us\" }\n\
     switch = { buffer = \"1 MB\", headroom = { kind = \"static\", xoff = \"30 KB\", xon = \"20 KB\" } }\n\
@@ -384,7 +385,7 @@ const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_inte
     { src = \"h1\", dst = \"h0\", bytes = \"10 MB\" }, { src = \"h2\", dst = \"h1\", bytes = \"10 MB\" }]\n\
     [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h3\", \"h4\"]]\n";
 
-/// The second check confirms the candidate of the first.
+/// The second check confirms the deadlock found by the first check.
 #[test]
 fn two_checks_confirm_a_deadlock() {
     let directory = TempDir::new().unwrap();
@@ -427,7 +428,7 @@ fn counts_of_load_balancers_are_sampled_by_name() {
     assert!(!what.is_empty() && what.iter().all(|what| what == "flow_entries"), "{what:?}");
 }
 
-/// Rows exist only at sample times.
+/// Rows have only sample times.
 #[test]
 fn goodput_includes_finished_flows() {
     let text = "run = { until = \"60 us\", drain = \"940 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
@@ -442,8 +443,8 @@ fn goodput_includes_finished_flows() {
     assert!(summary.flows.finished > 20 && sampled <= all && sampled > all / 2, "{sampled} of {all}");
 }
 
-/// Some of eight flows share spine 0 with an incast until its link fails at 20 us. They keep their
-/// role, so that their bytes do not move to another role.
+/// Some of eight flows share spine 0 with an incast until its link fails at 20 us. The flows keep
+/// their role, so that their bytes do not move to another role.
 #[test]
 fn flows_keep_their_roles_after_a_reroute() {
     let flows = [(0, 2, ", data_via = [\"spine0\"]", 1), (1, 3, "", 8)].map(|(src, dst, options, count)| {

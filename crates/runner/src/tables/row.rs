@@ -75,7 +75,7 @@ pub(super) trait Cell: Clone {
     fn column(cells: impl Iterator<Item = Self>, names: &[Text]) -> Column;
 }
 
-/// Cell that is stored as a value of its own.
+/// Type of a cell that is stored as a single value.
 pub(super) trait Plain: Clone {
     /// Name of the type in definitions.
     const TYPE: &str;

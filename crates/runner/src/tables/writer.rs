@@ -1,6 +1,6 @@
 //! Writer of a table, with a bounded number of rows in memory.
 //!
-//! Files are Parquet with zstd compression. A file gets its name when it is complete.
+//! Files are Parquet with zstd compression. A file gets its final name when it is complete.
 
 use super::row::Row;
 use crate::disk::{FileSum, Keeper};
@@ -129,7 +129,8 @@ fn with_meanings<R: Row>(metadata: &[(String, String)]) -> Vec<KeyValue> {
 }
 
 /// Chooses the encoding of a column. Names use a dictionary. Times and small numbers use deltas,
-/// since neighbours are close. Sizes stay plain, since they repeat.
+/// because neighbouring values are close. Sizes use the plain encoding, because values repeat and
+/// compress well.
 fn encoding(properties: WriterPropertiesBuilder, field: &Type) -> WriterPropertiesBuilder {
     let column = ColumnPath::from(field.name());
     if is_text(field) {
@@ -174,7 +175,7 @@ mod tests {
         let is = |column: usize, encoding| group.column(column).encodings().any(|each| each == encoding);
         let encodings = [Encoding::DELTA_BINARY_PACKED, Encoding::RLE_DICTIONARY];
         let found = [0, 1, 2, 3].map(|column| encodings.map(|encoding| is(column, encoding)));
-        // Time, tag, role, bytes.
+        // The columns are time, tag, role and bytes.
         assert_eq!(found, [[true, false], [false, true], [false, true], [false, false]]);
         let has_limits = [0, 1, 2, 3].map(|column| group.column(column).statistics().is_some());
         assert_eq!(has_limits, [true, false, false, true]);

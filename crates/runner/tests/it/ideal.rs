@@ -5,8 +5,8 @@ use backwater_scenario::{Document, Plan};
 use std::path::Path;
 use std::time::Duration;
 
-/// Flows of one packet of 1000 B from h0 to h1 with these starts. The path has three hops, or four
-/// while the link between s0 and s1 is down in the routes.
+/// Returns flows of one packet of 1000 B from h0 to h1 with these starts. The path has three hops,
+/// or four while routes avoid the link between s0 and s1.
 fn plan(starts: &[&str], congestion: &str) -> Plan {
     let flow = |start: &&str| format!("{{ src = \"h0\", dst = \"h1\", bytes = \"1000 B\", start = \"{start}\" }}");
     let flows: Vec<String> = starts.iter().map(flow).collect();
@@ -31,7 +31,7 @@ fn ideal(hops: i64, telemetry: i64) -> i64 {
     hops * ((1000 + 98 + telemetry) * 80 + 1_000_000)
 }
 
-/// New routes apply from 20 us, the old ones again from 40 us. All rows are written later.
+/// New routes apply from 20 us, and the old routes again from 40 us. All rows are written later.
 #[test]
 fn the_ideal_time_follows_the_routes_at_the_flow_start() {
     let plan = plan(&["0 s", "19999999 ps", "20 us", "39999999 ps", "40 us"], "none");
@@ -54,8 +54,8 @@ fn telemetry_has_its_own_column() {
     }
 }
 
-/// Eleven hops, more than a packet's route holds, lead from h0 to h1: through s1 or s2, and only
-/// through s2 from 60 us. The path of a flow that ends earlier is known. Packets of a later one
+/// Paths from h0 to h1 have eleven hops, more than a packet's route holds. They pass s1 or s2 until
+/// 60 us, and then only s2. The path of a flow that ends earlier is known. Packets of a later flow
 /// take different paths. An endless flow has its path at the end of the run.
 #[test]
 fn the_path_of_a_finished_flow_with_several_paths_is_unknown() {

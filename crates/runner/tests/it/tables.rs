@@ -1,4 +1,5 @@
-//! Equal runs write equal tables, with any slices, threads, shards and probes.
+//! Equal runs write equal tables, whatever slices of wall time, threads, shards and probes are
+//! used.
 
 use crate::common;
 use crate::common::random::{Case, any_case};
@@ -21,8 +22,8 @@ use temp_dir::TempDir;
 const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
 /// Returns a plan for `case`: a scenario with its nodes and flows, and its network. Every third
-/// flow is also in an incast. A last flow starts after all links are up. A run ends with the first
-/// tick after its last flow, and ticks depend on samples.
+/// flow is part of an incast. A last flow starts after all links are up. The reason is that a run
+/// ends with the first tick after its last flow, and ticks depend on samples.
 fn plan(case: &Case, probes: Probes) -> Plan {
     let name = |node: NodeId| case.spec.nodes[node].name.clone();
     let (hosts, switches): (Vec<_>, Vec<_>) =

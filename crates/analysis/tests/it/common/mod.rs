@@ -10,8 +10,8 @@ use backwater_fabric::ids::{Class, NodeId, PortId};
 use backwater_fabric::network::spec::NodeKind;
 use std::collections::BTreeMap;
 
-/// Returns a case of `flows`, given by names of ports. The first letter is the node: `A1` is a port
-/// of node `A`. Each flow has its own destination.
+/// Returns a case of `flows`, given by names of ports. The first letter names the node: `A1` is a
+/// port of node `A`. Each flow has its own destination.
 pub(crate) fn case(flows: &[&[&str]], congested: &[&str]) -> Case {
     let names = flows.iter().flat_map(|path| path.iter()).chain(congested);
     let mut ids: BTreeMap<&str, PortId> = names.map(|name| (*name, PortId(0))).collect();

@@ -4,7 +4,7 @@ use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind};
 
-/// Numbers of hosts (first) and switches, and the links.
+/// Numbers of hosts and switches, and the links. Hosts have the lowest ids.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) hosts: u32,

@@ -1,4 +1,4 @@
-//! Random cases: flows on shortest or arbitrary paths through small fabrics, with random congested
+//! Random cases: flows on shortest or arbitrary paths through small fabrics, and random congested
 //! ports.
 
 use super::networks::{Shape, fat_tree, flow, leaf_spine, network_of};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 use std::collections::BTreeSet;
 
-/// A random tree of switches with additional random links, and a host at each.
+/// Draws a random tree of switches with additional random links, and a host at each switch.
 fn graph() -> impl Strategy<Value = Shape> {
     let links = |switches: u32| {
         let tree = prop::collection::vec(any::<Index>(), switches as usize - 1);
@@ -38,8 +38,8 @@ fn congested(case: Case, all: bool) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Flows on shortest paths through leaf-spine fabrics, fat-trees and graphs, with random congested
-/// ports.
+/// Draws flows on shortest paths through leaf-spine fabrics, fat-trees and graphs, with random
+/// congested ports.
 pub(crate) fn shortest_paths() -> impl Strategy<Value = Case> {
     let leaf_spine =
         (2u32..5, 1u32..4, 1u32..5).prop_map(|(leaves, spines, per_leaf)| leaf_spine(leaves, spines, per_leaf));
@@ -58,8 +58,8 @@ pub(crate) fn shortest_paths() -> impl Strategy<Value = Case> {
     case.prop_flat_map(|case| congested(case, false))
 }
 
-/// Flows on arbitrary paths, including loops, through 12 ports of 4 nodes, with random congested
-/// ports.
+/// Draws flows on arbitrary paths, including loops, through 12 ports of 4 nodes, with random
+/// congested ports.
 pub(crate) fn any_paths() -> impl Strategy<Value = Case> {
     const PORTS: u32 = 12;
     let path = prop::collection::vec((0..PORTS).prop_map(PortId), 1..8).prop_map(Path::new);

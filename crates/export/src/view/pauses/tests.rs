@@ -19,7 +19,8 @@ fn bins_without_samples_are_as_small_as_their_number_permits() {
 const WIDTH: u64 = 10;
 const END: u64 = WIDTH * 64 * 300;
 
-/// Returns pauses in order of end: most are short, some as long as chunks of any level.
+/// Returns pauses in order of end. Most pauses are short, and some are as long as chunks of any
+/// level.
 fn intervals() -> Vec<Interval> {
     let mut noise = 1_u64;
     let mut draw = |below: u64| {
@@ -54,8 +55,8 @@ fn rows<const N: usize>(directory: &TempDir, name: &str) -> Vec<[u64; N]> {
     reader.get_row_iter(None).unwrap().map(|row| numbers(row.unwrap())).collect()
 }
 
-/// Writes `intervals()` and reads it back: level, port, queue, start and end of each pause; level,
-/// port, queue, bin, cause and length of each share.
+/// Writes `intervals()` and reads the files back. Returns level, port, queue, start and end of each
+/// pause, and level, port, queue, bin, cause and length of each share.
 fn written() -> (Vec<[u64; 5]>, Vec<[u64; 6]>) {
     let directory = TempDir::new().unwrap();
     let mut pauses = Pauses::create(directory.path(), WIDTH, END).unwrap();
