@@ -108,7 +108,7 @@ impl Switch {
         let switch = NodeId(self.ports);
         let node = |name: String, kind| NodeSpec { name, kind };
         let hosts = (0..self.ports).map(|host| node(format!("h{host}"), NodeKind::Host));
-        let link = |host| LinkSpec { a: NodeId(host), b: switch, rate: self.rate, delay: self.delay, error_rate: 0.0 };
+        let link = |host| LinkSpec::new(NodeId(host), switch, self.rate, self.delay);
         let framing = Framing::Rocev2;
         let headers = u32::from(framing.largest(1024, 0).charge) - 1024;
         let pfc = PfcConfig { response: self.response, ..Default::default() };

@@ -91,7 +91,7 @@ pub fn shortest_paths(topology: &str, pairs: &[(String, String)]) -> Result<Vec<
     let node = |node: &Node| NodeSpec { name: node.name.clone(), kind: node.kind };
     let link = |link: &Link| {
         let (rate, delay) = (Rate::from_bps(link.rate_bps), Duration::from_ps(link.delay_ps));
-        Ok(LinkSpec { a: number(&link.a)?, b: number(&link.b)?, rate, delay, error_rate: 0.0 })
+        Ok(LinkSpec::new(number(&link.a)?, number(&link.b)?, rate, delay))
     };
     let specs: Nodes = nodes.iter().map(node).collect();
     let wiring = Wiring::new(&specs, &links.iter().map(link).collect::<Result<Vec<_>, String>>()?);

@@ -145,6 +145,13 @@ pub struct LinkSpec {
     pub error_rate: f64,
 }
 
+impl LinkSpec {
+    /// Returns a link without errors.
+    pub fn new(a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkSpec {
+        LinkSpec { a, b, rate, delay, error_rate: 0.0 }
+    }
+}
+
 /// Forwarding table entry set by hand, which may be wrong: `node` sends packets for
 /// host `to` to `next`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

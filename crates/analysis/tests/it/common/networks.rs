@@ -14,13 +14,8 @@ pub(crate) struct Shape {
 
 /// Returns a network of `shape`, with links at 100 Gb/s, hosts `h0`.. and switches `s0`..
 pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
-    let link = |(a, b): &(u32, u32)| LinkSpec {
-        a: NodeId(*a),
-        b: NodeId(*b),
-        rate: Rate::from_gbps(100),
-        delay: Duration::from_us(1),
-        error_rate: 0.0,
-    };
+    let (rate, delay) = (Rate::from_gbps(100), Duration::from_us(1));
+    let link = |(a, b): &(u32, u32)| LinkSpec::new(NodeId(*a), NodeId(*b), rate, delay);
     let links = shape.ends.iter().map(link).collect();
     NetworkSpec { seed, links, ..NetworkSpec::with_nodes(shape.hosts, shape.switches) }
 }
