@@ -4,11 +4,11 @@ use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
-    AddedQueues, Admission, BufferPolicy, Choice, FlowKey, LoadBalance, PacketContext, PipelineHooks, RouteRequest,
-    SenderFacts, View,
+    AckView, AddedQueues, Admission, BufferPolicy, Choice, CongestionSignal, FlowKey, LoadBalance, PacketContext,
+    PipelineHooks, ReactionPoint, RouteRequest, SenderFacts, View,
 };
 use crate::frame::framing::{FrameSize, Framing};
-use crate::frame::record::Records;
+use crate::frame::record::{Records, Stamp, Telemetry};
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
 use crate::ids::{Class, FlowId, NodeId, PortIx};
 use crate::model::io::NodeIo;
@@ -17,16 +17,26 @@ use crate::network::fabric::Fabric;
 use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 
+/// Returns the time `us` microseconds after the start.
+pub(crate) fn at_us(us: u64) -> Time {
+    Time::ZERO + Duration::from_us(us)
+}
+
+/// Asserts equality except for rounding errors of floating-point arithmetic.
+pub(crate) fn assert_near(actual: f64, expected: f64) {
+    assert!((actual - expected).abs() < 1e-9 * expected.abs(), "{actual} is not {expected}");
+}
+
+/// Asserts equality of rates in bit/s, which are cut to whole bits per second.
+pub(crate) fn assert_rate(actual: u64, expected: u64) {
+    assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
+}
+
 /// Returns a network of hosts and switches, linked by `ends` at 100 Gb/s and 1 us. Node ids count
 /// the hosts first.
 pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> NetworkSpec {
-    let link = |(a, b): &(u32, u32)| LinkSpec {
-        a: NodeId(*a),
-        b: NodeId(*b),
-        rate: Rate::from_gbps(100),
-        delay: Duration::from_us(1),
-        error_rate: 0.0,
-    };
+    let (rate, delay) = (Rate::from_gbps(100), Duration::from_us(1));
+    let link = |(a, b): &(u32, u32)| LinkSpec::new(NodeId(*a), NodeId(*b), rate, delay);
     NetworkSpec {
         framing: Framing::HpccNs3,
         mtu: Bytes(952),
@@ -49,6 +59,33 @@ pub(crate) fn fabric(spec: NetworkSpec) -> Fabric {
 /// Returns the facts of a sender in a star, with this rate and base round-trip time.
 pub(crate) fn sender(line_rate: Rate, base_rtt: Duration) -> SenderFacts {
     SenderFacts { base_rtt, ..fabric(star(2)).sender(line_rate) }
+}
+
+/// Returns an ACK for acknowledged and sent bytes, without hops, path and telemetry.
+pub(crate) fn ack_view(now: Time, [acked_bytes, sent_bytes]: [u64; 2], rtt: Duration) -> AckView<'static> {
+    AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None }
+}
+
+/// Returns the stamp of a port of 100 Gb/s.
+pub(crate) fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
+    Stamp { time: at_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
+}
+
+/// Handles an ACK with telemetry after a round trip of 10 us. Returns its signal.
+pub(crate) fn stamped_ack(
+    point: &mut impl ReactionPoint,
+    bytes: [u64; 2],
+    stamps: &[Stamp],
+) -> Option<CongestionSignal> {
+    let mut telemetry = Telemetry::default();
+    for stamp in stamps {
+        telemetry.push(*stamp);
+    }
+    let now = stamps.last().unwrap().time;
+    let ack = AckView { telemetry: Some(&telemetry), ..ack_view(now, bytes, Duration::from_us(10)) };
+    let signal = point.signal(&ack);
+    point.on_ack(&ack);
+    signal
 }
 
 /// Returns a flow of class 3.

@@ -1,8 +1,6 @@
 use super::*;
-use crate::ids::Class;
 use crate::network::spec::NetworkSpec;
 use crate::testing::{network, star};
-use backwater_engine::Time;
 
 /// Returns the shards if every node's load is its number of ports.
 fn idle(spec: NetworkSpec, shards: usize) -> Vec<Vec<u32>> {
@@ -47,16 +45,7 @@ fn leaf_spine(leaves: u32, per_leaf: u32, spines: u32) -> NetworkSpec {
 }
 
 fn flow(src: u32, dst: u32, bytes: u64) -> FlowSpec {
-    FlowSpec {
-        src: NodeId(src),
-        dst: NodeId(dst),
-        bytes,
-        class: Class(3),
-        start: Time::ZERO,
-        tag: 0,
-        data_via: Vec::new(),
-        ack_via: Vec::new(),
-    }
+    FlowSpec::new(NodeId(src), NodeId(dst), bytes)
 }
 
 #[test]

@@ -72,11 +72,7 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::ids::NodeId;
-    use crate::testing::{fabric, star};
-
-    fn at(us: u64) -> Time {
-        Time::ZERO + Duration::from_us(us)
-    }
+    use crate::testing::{at_us as at, fabric, star};
 
     /// Returns the estimator of a link of 100 Gb/s with periods of 1 us. If half of the bytes are
     /// dropped per period, a metric of 1 with 8 levels corresponds to 100 Gb/s x 1 us / (8 x 0.5 x

@@ -117,10 +117,7 @@ impl RecoveryReceiver for Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at_us(us: u64) -> Time {
-        Time::ZERO + Duration::from_us(us)
-    }
+    use crate::testing::at_us;
 
     fn progress(next: Psn, acked: Psn, highest: Psn) -> Progress {
         Progress { next, acked, highest }

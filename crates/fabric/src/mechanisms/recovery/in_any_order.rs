@@ -116,12 +116,9 @@ impl RecoveryReceiver for Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at_us;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
-
-    fn at_us(us: u64) -> Time {
-        Time::ZERO + Duration::from_us(us)
-    }
 
     fn receiver(room: u32, allowance: Option<Duration>) -> Receiver {
         Receiver::new(&InAnyOrderConfig { room, allowance, ..Default::default() })

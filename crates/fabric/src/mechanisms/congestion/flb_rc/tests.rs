@@ -1,10 +1,6 @@
 use super::*;
 use crate::ids::{FlowId, NodeId};
-use crate::testing::sender;
-
-fn at(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
+use crate::testing::{ack_view, at_us as at, sender};
 
 /// Returns a reaction point with a base round-trip time of 8 us, so that the BDP is 100 KB.
 fn reaction_point() -> FlbRc {
@@ -24,16 +20,7 @@ fn state(point: &mut FlbRc, us: u64) -> (u64, u64) {
 const FREE: (u64, u64) = (100_000, u64::MAX);
 
 fn ack(point: &mut FlbRc) {
-    point.on_ack(&AckView {
-        now: at(1),
-        arrived: None,
-        acked_bytes: 1,
-        sent_bytes: 1,
-        rtt: Duration::ZERO,
-        hops: 0,
-        path: None,
-        telemetry: None,
-    });
+    point.on_ack(&ack_view(at(1), [1, 1], Duration::ZERO));
 }
 
 #[test]

@@ -1,15 +1,11 @@
 use super::*;
-use crate::testing::sender;
+use crate::testing::{assert_rate, sender, stamp, stamped_ack};
 
 const GBPS: u64 = 1_000_000_000;
 
 /// Returns a reaction point at 100 Gb/s and 10 us: its window is 125,000 B, and W_ai is 40 Mb/s.
 fn reaction_point(config: HpccConfig) -> Hpcc {
     Hpcc::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
-}
-
-fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
-    Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
 }
 
 fn ack(point: &mut Hpcc, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> u64 {
@@ -23,15 +19,8 @@ fn signal_and_rate(
     sent_bytes: u64,
     stamps: &[Stamp],
 ) -> (Option<CongestionSignal>, u64) {
-    let mut telemetry = Telemetry::default();
-    stamps.iter().for_each(|stamp| telemetry.push(*stamp));
-    let now = stamps.last().unwrap().time;
-    let rtt = Duration::from_us(10);
-    let telemetry = Some(&telemetry);
-    let ack = AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry };
-    let signal = point.signal(&ack);
-    point.on_ack(&ack);
-    (signal, point.rate(now).bps())
+    let signal = stamped_ack(point, [acked_bytes, sent_bytes], stamps);
+    (signal, point.rate(stamps.last().unwrap().time).bps())
 }
 
 /// The path has two hops. An ACK arrives every 10 us, in which a link can send 125,000 B. The
@@ -49,11 +38,6 @@ fn the_busiest_hop_above_the_target_is_the_signal() {
     assert_eq!(signal(30, 182_500, 125_000), Some(CongestionSignal::Load(0)));
     assert_eq!(signal(40, 300_000, 225_000), None);
     assert_eq!(signal(50, 425_000, 350_000), Some(CongestionSignal::Load(0)));
-}
-
-/// Rates are cut to whole bits per second after a division in floating point.
-fn assert_rate(actual: u64, expected: u64) {
-    assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
 }
 
 /// Computes Algorithm 1 by hand, for one hop.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing;
+use crate::testing::{self, assert_near};
 use backwater_engine::Duration;
 use std::collections::BTreeSet;
 
@@ -20,26 +20,14 @@ fn ack(point: &mut MpRdma, psn: Psn, path: u16, is_marked: bool) -> f64 {
     if is_marked {
         point.on_cnp(Time::ZERO, Cnp::Congested(None));
     }
-    point.on_ack(&AckView {
-        now: Time::ZERO,
-        arrived: Some(psn),
-        acked_bytes: 0,
-        sent_bytes: 0,
-        rtt: Duration::from_us(8),
-        hops: 0,
-        path: Some(Entropy(path)),
-        telemetry: None,
-    });
+    let ack = testing::ack_view(Time::ZERO, [0, 0], Duration::from_us(8));
+    point.on_ack(&AckView { arrived: Some(psn), path: Some(Entropy(path)), ..ack });
     point.cwnd
 }
 
 /// Returns the paths that ACKs have released, in the order of their use.
 fn released(point: &MpRdma) -> Vec<u16> {
     point.released.iter().rev().map(|path| path.0).collect()
-}
-
-fn assert_near(actual: f64, expected: f64) {
-    assert!((actual - expected).abs() < 1e-9 * expected.abs(), "{actual} is not {expected}");
 }
 
 /// A window of 10 packets grows by 1/10, then by 1/10.1. Each mark takes off half a packet, but the

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::sender;
+use crate::testing::{ack_view, at_us, sender, stamp, stamped_ack};
 
 const GBPS: f64 = 1e9;
 
@@ -8,21 +8,9 @@ fn reaction_point(config: PowerTcpConfig) -> PowerTcp {
     PowerTcp::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
 }
 
-fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
-    Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
-}
-
 /// Processes an ACK, and returns the signal in it.
 fn ack(point: &mut PowerTcp, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> Option<CongestionSignal> {
-    let mut telemetry = Telemetry::default();
-    stamps.iter().for_each(|stamp| telemetry.push(*stamp));
-    let now = stamps.last().unwrap().time;
-    let rtt = Duration::from_us(10);
-    let telemetry = Some(&telemetry);
-    let ack = AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry };
-    let signal = point.signal(&ack);
-    point.on_ack(&ack);
-    signal
+    stamped_ack(point, [acked_bytes, sent_bytes], stamps)
 }
 
 /// The target is 0.95. In three ACKs, the powers of the two hops are 0.8 and 1, then 0.96 and 0.5
@@ -41,10 +29,8 @@ fn the_hop_with_the_greatest_power_above_the_target_is_the_signal() {
 #[test]
 fn a_round_trip_time_above_the_margin_is_the_signal() {
     let mut point = reaction_point(PowerTcpConfig { variant: Variant::Delay, ..Default::default() });
-    let mut signal = |at_us, rtt_ns| {
-        let (now, rtt) = (Time::ZERO + Duration::from_us(at_us), Duration::from_ns(rtt_ns));
-        let (acked_bytes, sent_bytes) = (at_us, at_us);
-        let ack = AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None };
+    let mut signal = |us, rtt_ns| {
+        let ack = ack_view(at_us(us), [us; 2], Duration::from_ns(rtt_ns));
         let signal = point.signal(&ack);
         point.on_ack(&ack);
         signal
@@ -142,18 +128,8 @@ fn a_paused_port_counts_as_half_busy() {
 fn without_telemetry_power_comes_from_delays() {
     let config = PowerTcpConfig { variant: Variant::Delay, delay_margin: 1.0, ..Default::default() };
     let mut point = reaction_point(config);
-    let mut answer = |at_us: u64, rtt_us: u64, acked_bytes, sent_bytes| {
-        let (now, rtt) = (Time::ZERO + Duration::from_us(at_us), Duration::from_us(rtt_us));
-        point.on_ack(&AckView {
-            now,
-            arrived: None,
-            acked_bytes,
-            sent_bytes,
-            rtt,
-            hops: 0,
-            path: None,
-            telemetry: None,
-        });
+    let mut answer = |us, rtt_us, acked_bytes, sent_bytes| {
+        point.on_ack(&ack_view(at_us(us), [acked_bytes, sent_bytes], Duration::from_us(rtt_us)));
         (point.power, point.current / GBPS)
     };
     assert_eq!(answer(10, 10, 1000, 100_000), (1.0, 100.0));

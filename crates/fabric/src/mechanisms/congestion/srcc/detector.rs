@@ -250,10 +250,7 @@ fn is_within(last: Time, window: Duration, now: Time) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(us: u64) -> Time {
-        Time::ZERO + Duration::from_us(us)
-    }
+    use crate::testing::at_us as at;
 
     #[test]
     fn the_last_packets_to_two_ports_are_remembered() {

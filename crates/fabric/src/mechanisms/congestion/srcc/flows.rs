@@ -172,12 +172,9 @@ impl RecentFlows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at_us as at;
 
     const WINDOW: Duration = Duration::from_us(10);
-
-    fn at(us: u64) -> Time {
-        Time::ZERO + Duration::from_us(us)
-    }
 
     /// Flows expire 10 us after their last packets, in any order of indices.
     #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing;
+use crate::testing::{self, ack_view, assert_near, at_us};
 
 fn us(us: u64) -> Duration {
     Duration::from_us(us)
@@ -23,21 +23,11 @@ fn reaction_point(config: SwiftConfig, cwnd: f64) -> Swift {
     Swift { cwnd, ..Swift::new(&config, &sender()) }
 }
 
-/// Returns the window after an ACK at `at_us` for `packets` more packets, the last of which had a
+/// Returns the window after an ACK at `now_us` for `packets` more packets, the last of which had a
 /// delay of `delay_us`.
-fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
+fn ack(point: &mut Swift, now_us: u64, delay_us: u64, packets: u64) -> f64 {
     let acked_bytes = point.acked_bytes + packets * 952;
-    let (now, rtt) = (Time::ZERO + us(at_us), us(delay_us));
-    point.on_ack(&AckView {
-        now,
-        arrived: None,
-        acked_bytes,
-        sent_bytes: acked_bytes,
-        rtt,
-        hops: 4,
-        path: None,
-        telemetry: None,
-    });
+    point.on_ack(&AckView { hops: 4, ..ack_view(at_us(now_us), [acked_bytes; 2], us(delay_us)) });
     point.cwnd
 }
 
@@ -45,25 +35,8 @@ fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
 #[test]
 fn a_delay_of_the_target_or_longer_is_the_signal() {
     let point = reaction_point(fixed(), 50.0);
-    let signal = |delay_us| {
-        let (now, rtt) = (Time::ZERO, us(delay_us));
-        let (acked_bytes, sent_bytes) = (952, 952);
-        point.signal(&AckView {
-            now,
-            arrived: None,
-            acked_bytes,
-            sent_bytes,
-            rtt,
-            hops: 4,
-            path: None,
-            telemetry: None,
-        })
-    };
+    let signal = |delay_us| point.signal(&AckView { hops: 4, ..ack_view(Time::ZERO, [952; 2], us(delay_us)) });
     assert_eq!([9, 10, 11].map(signal), [None, Some(CongestionSignal::Delay), Some(CongestionSignal::Delay)]);
-}
-
-fn assert_near(actual: f64, expected: f64) {
-    assert!((actual - expected).abs() < 1e-9 * expected.abs(), "{actual} is not {expected}");
 }
 
 /// Flow scaling acts between windows of 1/4 and 100: alpha = 19 us / (2 - 0.1) = 10 us, beta = -1
@@ -118,10 +91,10 @@ fn a_window_is_decreased_once_per_round_trip() {
     // Meanwhile, the window grows at a delay below the target.
     assert_near(ack(&mut point, 71, 9, 1), 5.76 + 1.0 / 5.76);
     point.cwnd = 10.0;
-    point.on_loss(Time::ZERO + us(78), LossSignal::Nack);
+    point.on_loss(at_us(78), LossSignal::Nack);
     assert_near(point.cwnd, 10.0);
     // The round-trip time is 9 us now.
-    point.on_loss(Time::ZERO + us(79), LossSignal::Nack);
+    point.on_loss(at_us(79), LossSignal::Nack);
     assert_near(point.cwnd, 5.0);
     assert_near(ack(&mut point, 80, 20, 1), 5.0);
 }
@@ -159,17 +132,8 @@ fn a_small_window_is_paced_no_faster_than_the_line() {
 #[test]
 fn a_late_ack_changes_nothing() {
     let mut point = reaction_point(fixed(), 100.0);
-    let mut ack = |at_us, packets: u64| {
-        point.on_ack(&AckView {
-            now: Time::ZERO + us(at_us),
-            arrived: None,
-            acked_bytes: packets * 952,
-            sent_bytes: 100 * 952,
-            rtt: us(9),
-            hops: 4,
-            path: None,
-            telemetry: None,
-        });
+    let mut ack = |now_us, packets: u64| {
+        point.on_ack(&AckView { hops: 4, ..ack_view(at_us(now_us), [packets * 952, 100 * 952], us(9)) });
         point.cwnd
     };
     assert_near(ack(10, 10), 100.1);
@@ -184,14 +148,14 @@ fn pacing_goes_by_the_smoothed_round_trip_time() {
     let mut point = reaction_point(SwiftConfig { rtt_weight: Some(0.75), ai: Some(0.0), ..fixed() }, 0.5);
     ack(&mut point, 10, 2, 1);
     assert_eq!(point.rate(Time::ZERO), Rate::from_bps(2_000_000_000));
-    point.last_decrease = Some(Time::ZERO + us(20));
+    point.last_decrease = Some(at_us(20));
     ack(&mut point, 20, 10, 1);
     assert_eq!(point.rate(Time::ZERO), Rate::from_bps(1_000_000_000));
     // The smoothed round-trip time also limits decreases.
     ack(&mut point, 24, 10, 1);
-    assert_eq!(point.last_decrease, Some(Time::ZERO + us(20)));
+    assert_eq!(point.last_decrease, Some(at_us(20)));
     ack(&mut point, 27, 10, 1);
-    assert_eq!(point.last_decrease, Some(Time::ZERO + us(27)));
+    assert_eq!(point.last_decrease, Some(at_us(27)));
 }
 
 #[test]
@@ -208,8 +172,8 @@ fn windows_stay_between_smallest_and_largest() {
 fn five_timeouts_in_a_row_leave_the_smallest_window() {
     let mut point = reaction_point(fixed(), 64.0);
     ack(&mut point, 0, 9, 0);
-    let mut lose = |at_us: u64, loss| {
-        point.on_loss(Time::ZERO + us(at_us), loss);
+    let mut lose = |now_us: u64, loss| {
+        point.on_loss(at_us(now_us), loss);
         point.cwnd
     };
     assert_eq!([1000, 2000, 3000].map(|at| lose(at, LossSignal::TimedOut)), [32.0, 16.0, 8.0]);
@@ -217,8 +181,8 @@ fn five_timeouts_in_a_row_leave_the_smallest_window() {
     assert_eq!([5000, 6000].map(|at| lose(at, LossSignal::TimedOut)), [2.0, 1.0]);
     ack(&mut point, 7000, 10, 0);
     point.cwnd = 64.0;
-    let mut lose = |at_us: u64| {
-        point.on_loss(Time::ZERO + us(at_us), LossSignal::TimedOut);
+    let mut lose = |now_us: u64| {
+        point.on_loss(at_us(now_us), LossSignal::TimedOut);
         point.cwnd
     };
     assert_eq!([8000, 8001, 9000, 9001, 9002].map(&mut lose), [32.0, 32.0, 16.0, 16.0, 0.01]);
@@ -230,27 +194,27 @@ fn five_timeouts_in_a_row_leave_the_smallest_window() {
 #[test]
 fn set_rate_sets_the_window() {
     let mut point = reaction_point(fixed(), 100.0);
-    point.set_rate(Time::ZERO + us(50), Rate::from_gbps(25));
+    point.set_rate(at_us(50), Rate::from_gbps(25));
     assert_eq!((point.cwnd, point.window()), (25.0, 25 * 952));
     assert_near(ack(&mut point, 57, 9, 1), 25.04);
     assert_near(ack(&mut point, 58, 20, 1), 25.04);
     assert_near(ack(&mut point, 70, 20, 1), 15.024);
     // The window is the set rate times the round-trip time of 20 us: 31.25 packets, and later an
     // eighth of a packet.
-    point.set_rate(Time::ZERO + us(71), Rate::from_bps(12_500_000_000));
+    point.set_rate(at_us(71), Rate::from_bps(12_500_000_000));
     assert_near(point.cwnd, 31.25);
     assert_near(ack(&mut point, 90, 20, 1), 18.75);
-    point.set_rate(Time::ZERO + us(91), Rate::from_bps(50_000_000));
+    point.set_rate(at_us(91), Rate::from_bps(50_000_000));
     assert_eq!((point.rate(Time::ZERO), point.cwnd), (Rate::from_bps(50_000_000), 0.125));
     // The window is limited by line rate and by the smallest window.
-    point.set_rate(Time::ZERO + us(92), Rate::from_gbps(200));
+    point.set_rate(at_us(92), Rate::from_gbps(200));
     assert_eq!(point.cwnd, 250.0);
-    point.set_rate(Time::ZERO + us(93), Rate::from_bps(1));
+    point.set_rate(at_us(93), Rate::from_bps(1));
     assert_eq!(point.cwnd, 0.01);
     // The set rate equals the present rate. An ACK may then decrease the window within the round
     // trip.
     let mut point = reaction_point(fixed(), 25.0);
-    point.set_rate(Time::ZERO + us(50), Rate::from_gbps(25));
+    point.set_rate(at_us(50), Rate::from_gbps(25));
     assert_near(ack(&mut point, 57, 20, 1), 15.0);
 }
 

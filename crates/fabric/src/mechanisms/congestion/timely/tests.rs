@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::sender;
+use crate::testing::{ack_view, assert_rate, at_us, sender};
 
 const MBPS: u64 = 1_000_000;
 const GBPS: u64 = 1_000 * MBPS;
@@ -12,9 +12,8 @@ fn reaction_point(config: &TimelyConfig, gbps: u64) -> Timely {
 fn round_trip(point: &mut Timely, us: u64) -> u64 {
     let acked_bytes = point.updated_at + 1;
     let sent_bytes = acked_bytes + 100_000;
-    let (now, rtt) = (Time::ZERO + Duration::from_us(us), Duration::from_us(us));
-    point.on_ack(&AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
-    point.rate(now).bps()
+    point.on_ack(&ack_view(at_us(us), [acked_bytes, sent_bytes], Duration::from_us(us)));
+    point.rate(at_us(us)).bps()
 }
 
 /// A delay is a signal if the rate decreases: by the gradient, or above T_high. ACKs of the round
@@ -23,30 +22,14 @@ fn round_trip(point: &mut Timely, us: u64) -> u64 {
 fn a_delay_at_which_the_rate_decreases_is_the_signal() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
     for (us, slows) in [(100, false), (104, true), (90, false), (1000, true), (40, false)] {
-        let (now, rtt) = (Time::ZERO + Duration::from_us(us), Duration::from_us(us));
-        let acked_bytes = point.updated_at + 1;
-        let ack = AckView {
-            now,
-            arrived: None,
-            acked_bytes,
-            sent_bytes: acked_bytes,
-            rtt,
-            hops: 0,
-            path: None,
-            telemetry: None,
-        };
+        let ack = ack_view(at_us(us), [point.updated_at + 1; 2], Duration::from_us(us));
         let old = AckView { acked_bytes: point.updated_at, ..ack };
         assert_eq!(point.signal(&ack), slows.then_some(CongestionSignal::Delay), "{us} us");
         assert_eq!(point.signal(&old), None);
-        let before = point.rate(now);
+        let before = point.rate(ack.now);
         point.on_ack(&ack);
-        assert_eq!(point.rate(now) < before, slows, "{us} us");
+        assert_eq!(point.rate(ack.now) < before, slows, "{us} us");
     }
-}
-
-/// Rates are cut to whole bits per second after a multiplication in floating point.
-fn assert_rate(actual: u64, expected: u64) {
-    assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
 }
 
 /// Computes Algorithm 1 by hand: alpha 0.875, beta 0.8, minRTT 20 us.
@@ -119,18 +102,8 @@ fn set_rate_restarts_the_count_of_increases() {
 fn the_rate_is_updated_once_per_round_trip() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
     let mut ack = |acked_bytes, sent_bytes, us| {
-        let (now, rtt) = (Time::ZERO, Duration::from_us(us));
-        point.on_ack(&AckView {
-            now,
-            arrived: None,
-            acked_bytes,
-            sent_bytes,
-            rtt,
-            hops: 0,
-            path: None,
-            telemetry: None,
-        });
-        point.rate(now).bps()
+        point.on_ack(&ack_view(Time::ZERO, [acked_bytes, sent_bytes], Duration::from_us(us)));
+        point.rate(Time::ZERO).bps()
     };
     assert_eq!(ack(1000, 50_000, 100), 100 * GBPS);
     assert_eq!(ack(2000, 51_000, 900), 100 * GBPS);

@@ -42,6 +42,13 @@ fn arrive(dsh: &mut Dsh, now: &mut Time, ingress: PortIx, class: Class) -> Resul
     admit(dsh, ingress, class, 1000, *now)
 }
 
+/// Fills the queue of [`CLASS`] at port 0 until `is_done`.
+fn fill_until(dsh: &mut Dsh, now: &mut Time, is_done: impl Fn(Pressure) -> bool) {
+    while !is_done(dsh.pressure(0, CLASS)) {
+        assert_eq!(arrive(dsh, now, 0, CLASS), Ok(()));
+    }
+}
+
 #[test]
 fn the_first_threshold_of_the_evaluation_is_887_kb() {
     let (fabric, config) = evaluation();
@@ -88,9 +95,7 @@ fn with_one_class_the_reserve_is_that_of_sih() {
 fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     let (fabric, config) = evaluation();
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
-    while dsh.pressure(0, CLASS).full.is_empty() {
-        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
-    }
+    fill_until(&mut dsh, &mut now, |pressure| !pressure.full.is_empty());
     // The queue is full when it has x bytes beyond its private bytes, with x > (14,185,216 - x) /
     // 16 - 60,000.
     assert_eq!(dsh.beyond_private(0, CLASS), 778_000);
@@ -130,9 +135,7 @@ fn queues_and_ports_resume_below_thresholds_by_the_offset() {
     let offset = Some(Bytes(2000));
     let config = DshConfig { queue_resume_offset: offset, port_resume_offset: offset, ..config };
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
-    while dsh.pressure(0, CLASS).full.is_empty() {
-        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
-    }
+    fill_until(&mut dsh, &mut now, |pressure| !pressure.full.is_empty());
     let mut steps = Vec::new();
     while !dsh.pressure(0, CLASS).below_xon.has(CLASS) {
         dsh.release(&packet(0, CLASS, 1000), now);
@@ -224,9 +227,7 @@ fn port_full_while_insurance_in_use() {
 fn port_is_single_once_the_window_has_passed() {
     let (fabric, config) = evaluation();
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
-    while dsh.pressure(0, CLASS).full.is_empty() {
-        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
-    }
+    fill_until(&mut dsh, &mut now, |pressure| !pressure.full.is_empty());
     let over = Time::ZERO + Duration::from_ns(80) + Duration::from_ms(10);
     for (at, is_full) in [(over, true), (over + Duration::from_ps(1), false)] {
         assert_eq!(admit(&mut dsh, 0, CLASS, 64, at), Ok(()));
@@ -241,9 +242,7 @@ fn a_single_class_needs_no_shared_headroom() {
     let (fabric, config) = evaluation();
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     let length_when_full = |dsh: &mut Dsh, now: &mut Time| {
-        while dsh.pressure(0, CLASS).full.is_empty() {
-            assert_eq!(arrive(dsh, now, 0, CLASS), Ok(()));
-        }
+        fill_until(dsh, now, |pressure| !pressure.full.is_empty());
         let length = dsh.beyond_private(0, CLASS);
         while dsh.ingress_occupancy(0, CLASS) > 0 {
             dsh.release(&packet(0, CLASS, 1000), *now);
@@ -320,17 +319,13 @@ fn effects_without_shared_headroom_or_insurance() {
     let (fabric, config) = evaluation();
     let (site, mut now) = (fabric.site(SWITCH), Time::ZERO);
     let mut dsh = Dsh::new(&DshConfig { shared_headroom: false, ..config.clone() }, &site);
-    while dsh.pressure(0, CLASS).port != PortPressure::Full {
-        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
-    }
+    fill_until(&mut dsh, &mut now, |pressure| pressure.port == PortPressure::Full);
     // The pool takes a packet while x <= (14,185,216 - x') / 16, where x' is x before the packet.
     assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (834_000, 1000));
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
     let mut dsh = Dsh::new(&DshConfig { insurance: false, ..config }, &site);
     assert_eq!(dsh.shared_size, 14_185_216 + 1_920_000);
-    while dsh.pressure(0, CLASS).port != PortPressure::Full {
-        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
-    }
+    fill_until(&mut dsh, &mut now, |pressure| pressure.port == PortPressure::Full);
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Err(DropCause::Headroom));
 }
 

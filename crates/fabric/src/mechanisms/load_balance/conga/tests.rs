@@ -6,7 +6,7 @@ use crate::frame::record::Records;
 use crate::frame::{Body, Frame, PacketKind, Route};
 use crate::model::node::Node;
 use crate::network::fabric::Fabric;
-use crate::testing::{fabric, frame, network};
+use crate::testing::{at_us as at, fabric, frame, network};
 
 /// Returns options for which a metric of 1 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
 fn config() -> CongaConfig {
@@ -18,10 +18,6 @@ fn config() -> CongaConfig {
         alpha: 0.5,
         ..CongaConfig::default()
     }
-}
-
-fn at(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
 }
 
 /// Switch of a network with hosts 0 and 1 on leaf 4, hosts 2 and 3 on leaf 5, and spines 6 to 8. At

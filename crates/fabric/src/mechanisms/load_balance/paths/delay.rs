@@ -90,13 +90,10 @@ impl Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at_us as at;
 
     const HOW: Measuring =
         Measuring { period: Duration::from_us(10), fresh: Duration::from_us(20), patience: Duration::from_us(100) };
-
-    fn at(us: u64) -> Time {
-        Time::ZERO + Duration::from_us(us)
-    }
 
     fn record(delay: &mut Delay, us: u64, now: Time) {
         delay.record(&PathReport { path: 0, delay: Duration::from_us(us), busy: 0 }, now);

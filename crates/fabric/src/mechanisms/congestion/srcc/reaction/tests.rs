@@ -4,13 +4,9 @@ use crate::frame::record::{Stamp, Telemetry};
 use crate::ids::{FlowId, NodeId};
 use crate::mechanisms::congestion::none::NoneConfig;
 use crate::mechanisms::congestion::srcc::notice::words_of;
-use crate::testing::sender;
+use crate::testing::{ack_view, at_us as at, sender};
 
 const GBPS: u64 = 1_000_000_000;
-
-fn at(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
 
 /// Returns a reaction point with a base round-trip time of 8 us, so that T is 24 us.
 fn reaction_point(config: &SrccConfig) -> Srcc {
@@ -31,21 +27,11 @@ fn hear(point: &mut Srcc, us: u64, from: u32, gbps: u64) -> u64 {
 /// The base reads ACKs: its signals are reported.
 #[test]
 fn signals_in_acks_are_those_of_the_base() {
-    let rtt = Duration::from_ms(1);
     for (base, signal) in
         [(Base::None(NoneConfig::default()), None), (Base::Swift(Default::default()), Some(CongestionSignal::Delay))]
     {
         let point = reaction_point(&SrccConfig { base, ..Default::default() });
-        let ack = AckView {
-            now: at(0),
-            arrived: None,
-            acked_bytes: 1,
-            sent_bytes: 1,
-            rtt,
-            hops: 4,
-            path: None,
-            telemetry: None,
-        };
+        let ack = AckView { hops: 4, ..ack_view(at(0), [1, 1], Duration::from_ms(1)) };
         assert_eq!(point.signal(&ack), signal);
     }
 }
@@ -70,16 +56,8 @@ fn a_notice_sets_the_rate_with_every_base() {
         for queue_bytes in [0, 1_000_000] {
             let mut telemetry = Telemetry::default();
             telemetry.push(Stamp { time: at(2), tx_bytes: 100_000, queue_bytes, rate: Rate::from_gbps(100) });
-            point.on_ack(&AckView {
-                now: at(2),
-                arrived: None,
-                acked_bytes: 1000,
-                sent_bytes: 2000,
-                rtt: Duration::from_us(8),
-                hops: 4,
-                path: None,
-                telemetry: Some(&telemetry),
-            });
+            let ack = ack_view(at(2), [1000, 2000], Duration::from_us(8));
+            point.on_ack(&AckView { hops: 4, telemetry: Some(&telemetry), ..ack });
             assert_eq!(rate(&mut point, 2), 25 * GBPS);
         }
     }

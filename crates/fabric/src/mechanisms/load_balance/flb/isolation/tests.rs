@@ -1,8 +1,5 @@
 use super::*;
-
-fn at(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
+use crate::testing::at_us as at;
 
 fn congest(isolation: &mut Isolation, flow: u32, root: u32, flows: u32) {
     isolation.record(FlowId(flow), PortId(root), Cnm::Congested { flows }, at(0));
