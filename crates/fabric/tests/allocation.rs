@@ -6,13 +6,11 @@ mod common;
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::{Entropy, LoadBalanceOptions, Options, PathChoice, SenderFacts, Site};
-use backwater_fabric::frame::Psn;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use common::mechanisms::PathCycling;
 use common::{flow, leaf_spine, star};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -31,41 +29,6 @@ fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>, warm_up: u64) -> (usize
     simulation.run_until(millisecond(warm_up + 1), 1);
     let change = region.change();
     (change.allocations + change.reallocations, simulation.totals().packet_hops - before)
-}
-
-/// Load balancer whose senders cycle through sixteen paths.
-#[derive(Debug)]
-struct PathCycling;
-
-struct PathCycle(u16);
-
-impl Options for PathCycling {}
-
-impl LoadBalanceOptions for PathCycling {
-    type Instance = Ecmp;
-
-    fn is_static(&self) -> bool {
-        true
-    }
-
-    fn build(&self, site: &Site<'_>) -> Ecmp {
-        EcmpConfig {}.build(site)
-    }
-
-    fn chooses_paths(&self) -> bool {
-        true
-    }
-
-    fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
-        Some(Box::new(PathCycle(0)))
-    }
-}
-
-impl PathChoice for PathCycle {
-    fn next(&mut self, _psn: Psn, _now: Time) -> Entropy {
-        self.0 = (self.0 + 1) % 16;
-        Entropy(self.0)
-    }
 }
 
 /// This file has only one test, because the counter counts allocations of the whole process and no
@@ -93,7 +56,7 @@ fn packets_and_events_do_not_allocate() {
     for (load_balance, congestion) in [
         (LoadBalanceConfig::LetFlow(Default::default()), none.clone()),
         (LoadBalanceConfig::Conga(Default::default()), none.clone()),
-        (LoadBalanceConfig::custom(PathCycling), none),
+        (LoadBalanceConfig::custom(PathCycling(None)), none),
         (LoadBalanceConfig::Ecmp(Default::default()), CongestionConfig::MpRdma(Default::default())),
     ] {
         let kind = format!("{} {}", load_balance.name(), congestion.name());

@@ -1,7 +1,9 @@
 //! Parts of test mechanisms: a shared log, and macros for the options of a slot.
 
 use backwater_engine::{Rate, Time};
-use backwater_fabric::contract::ReactionPoint;
+use backwater_fabric::contract::{Entropy, LoadBalanceOptions, Options, PathChoice, ReactionPoint, SenderFacts, Site};
+use backwater_fabric::frame::Psn;
+use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
 use std::sync::{Arc, Mutex};
 
 /// Events recorded by all instances of a test mechanism.
@@ -46,6 +48,45 @@ pub struct FixedRate(pub Rate);
 impl ReactionPoint for FixedRate {
     fn rate(&mut self, _now: Time) -> Rate {
         self.0
+    }
+}
+
+/// Load balancer that cycles through sixteen paths at the sender. Records path and mark of ACKs and
+/// NACKs, if it has a log.
+#[derive(Clone, Debug)]
+pub struct PathCycling(pub Option<Log<(Entropy, bool)>>);
+
+impl Options for PathCycling {}
+
+impl LoadBalanceOptions for PathCycling {
+    type Instance = Ecmp;
+
+    fn is_static(&self) -> bool {
+        true
+    }
+
+    fn build(&self, site: &Site<'_>) -> Ecmp {
+        EcmpConfig {}.build(site)
+    }
+
+    fn chooses_paths(&self) -> bool {
+        true
+    }
+
+    fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
+        Some(Box::new(self.clone()))
+    }
+}
+
+impl PathChoice for PathCycling {
+    fn next(&mut self, psn: Psn, _now: Time) -> Entropy {
+        Entropy((psn % 16) as u16)
+    }
+
+    fn on_answer(&mut self, path: Entropy, marked: bool, _now: Time) {
+        if let Some(log) = &self.0 {
+            log.push((path, marked));
+        }
     }
 }
 

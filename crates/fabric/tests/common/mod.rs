@@ -14,6 +14,7 @@ use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::driver::trace::{TraceSpec, Traced};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
@@ -28,13 +29,7 @@ pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
 }
 
 pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {
-    LinkSpec {
-        a: NodeId(a),
-        b: NodeId(b),
-        rate: Rate::from_gbps(gbps),
-        delay: Duration::from_ns(delay_ns),
-        error_rate: 0.0,
-    }
+    LinkSpec::new(NodeId(a), NodeId(b), Rate::from_gbps(gbps), Duration::from_ns(delay_ns))
 }
 
 /// Returns a network whose links of 100 Gb/s and 1 us connect these pairs of nodes.
@@ -135,6 +130,25 @@ pub fn four_flows_and_bursts() -> Vec<FlowSpec> {
 /// Runs until no event is left, at most one simulated hour.
 pub fn run(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<FlowOutcome>) {
     run_shards(spec, flows, 1)
+}
+
+/// Runs until no event is left, like [`run`], and records the whole trace.
+pub fn run_traced(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<Traced>) {
+    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    drain(&mut simulation);
+    let trace = simulation.take_trace();
+    (simulation, trace)
+}
+
+/// Asserts that `flows` finish without a deadlock, losses and errors, although some packets are
+/// paused.
+pub fn assert_flows_finish(spec: NetworkSpec, flows: Vec<FlowSpec>) {
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    assert_eq!(find_deadlock(&mut simulation, 1, 1000), None);
+    drain(&mut simulation);
+    assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
+    assert!(simulation.totals().pause_frames > 0);
 }
 
 pub fn run_shards(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (Simulation, Vec<FlowOutcome>) {

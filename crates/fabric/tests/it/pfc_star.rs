@@ -103,11 +103,7 @@ fn a_flow_pinned_to_more_switches_than_classes_is_refused() {
 fn goes_through(flows: Vec<FlowSpec>) {
     let mut spec = pfc_star(bcube(4, 100, 1000), 2, 10_000);
     spec.switch.buffer = Bytes(5_000_000);
-    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    assert_eq!(find_deadlock(&mut simulation, 1, 1000), None);
-    drain(&mut simulation);
-    assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
-    assert!(simulation.totals().pause_frames > 0);
+    common::assert_flows_finish(spec, flows);
 }
 
 /// In the case of PortFC's figure 5, PFC has a deadlock if servers forward PAUSEs, and PFC* has

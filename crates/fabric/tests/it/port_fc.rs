@@ -26,21 +26,18 @@ fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
 /// Returns the queues, numbered as in the paper, that a packet of `flow` passes in BCube(4, 1). The
 /// first queue is at its source.
 fn queues(flow: FlowSpec) -> Vec<QueueIx> {
-    queues_in(network(4, 1, Default::default()), flow)
+    queues_in(&network(4, 1, Default::default()), flow)
 }
 
 /// Returns the queues that a packet of `flow` passes in this network.
-fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
-    let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
-    simulation.watch_trace(&TraceSpec::ALL);
-    drain(&mut simulation);
+fn queues_in(spec: &NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
     let queue = |action| match action {
         TracedAction::Sent { frame, .. } => {
             frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.queue)
         }
         TracedAction::Reported(_) => None,
     };
-    let sent = simulation.take_trace().into_iter().filter_map(|traced| queue(traced.what));
+    let sent = run_traced(spec, vec![flow]).1.into_iter().filter_map(|traced| queue(traced.what));
     sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
 }
 
@@ -93,7 +90,7 @@ fn hosts_that_do_not_relay_are_only_destinations() {
     // Server 0 has five queues for longer paths through the other ports of switch 20, including
     // host 25 with its single link. Queue 8 is the fourth of the queues for packets that end behind
     // switch 20.
-    assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
+    assert_eq!(queues_in(&spec, via(0, &[20], 24, 1000)), [8, 0]);
     let mut s = Script::new(&spec, vec![], 24);
     let to_0 = s.fabric.wiring.ports_of(NodeId(20))[0].id;
     s.arrive_control(0, 0, frame(PAUSE, B, to_0));
@@ -105,12 +102,10 @@ fn hosts_that_do_not_relay_are_only_destinations() {
 /// lower layer behind the server come first (one port each).
 #[test]
 fn with_three_layers_there_are_queues_for_each_length_and_layer() {
-    let mut simulation = Simulation::new(network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)], 1).unwrap();
-    simulation.watch_trace(&TraceSpec::ALL);
-    drain(&mut simulation);
+    let (simulation, trace) = run_traced(&network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)]);
     let layer = |node: NodeId| (node.0 - 8) / 4;
     let mut seen = Vec::new();
-    for traced in simulation.take_trace() {
+    for traced in trace {
         let (TracedAction::Sent { frame, .. }, Some(port)) = (traced.what, traced.port) else { continue };
         let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
         let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
@@ -385,12 +380,7 @@ fn both_ends_start_anew_when_a_link_recovers() {
 /// In the case of figure 5, PFC has a deadlock, but PortFC has none.
 #[test]
 fn two_flows_and_a_burst_finish() {
-    let spec = network(4, 1, thresholds(30_000, 20_000));
-    let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
-    assert_eq!(find_deadlock(&mut simulation, 1, 1000), None);
-    drain(&mut simulation);
-    assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
-    assert!(simulation.totals().pause_frames > 0);
+    common::assert_flows_finish(network(4, 1, thresholds(30_000, 20_000)), common::two_flows_and_a_burst());
 }
 
 /// Returns BCube(4, 1) in which switch 16 has no links, so its servers can be reached only through

@@ -6,7 +6,7 @@ pub(crate) use crate::common::random::{Case, lossless, lossless_at_common_rates,
 pub(crate) use crate::common::script::{Content, Script, Sent};
 pub(crate) use crate::common::{
     all_delivered, at_ns, at_us, bcube, chain, delivered, drain, drops, find_deadlock, flow, flows_ahead, last_finish,
-    leaf_spine, link, linked, network, run, set_error_rate, sorted, star, via,
+    leaf_spine, link, linked, network, run, run_traced, set_error_rate, sorted, star, via,
 };
 pub(crate) use backwater_engine::{Bytes, Duration, Rate, Time};
 pub(crate) use backwater_fabric::contract::report::{DropCause, Report};

@@ -151,6 +151,14 @@ impl Line {
         Line { s, p6, p5, p4, psn: [0; 4] }
     }
 
+    /// Returns the line after a PAUSE of P6 at time 0, with P6 and P5.
+    pub(crate) fn paused(config: PyrrhaConfig) -> (Line, PortId, PortId) {
+        let mut line = Line::new(config);
+        let (p6, p5) = (line.p6, line.p5);
+        line.frame(0, pause(p6, 1));
+        (line, p6, p5)
+    }
+
     /// Handles the next packet of `flow`, which arrives at `at`.
     pub(crate) fn packet(&mut self, at: u64, flow: u32) {
         self.packets(at, 0, flow, 1);
@@ -298,10 +306,8 @@ fn an_empty_queue_stays_while_it_is_paused() {
 /// Reactions of switches when an "unassigned" frame and a PAUSE or MERGE cross on a link.
 #[test]
 fn frames_that_cross_on_a_link_do_no_harm() {
-    let mut line = Line::new(PyrrhaConfig::default());
-    let (p6, p5) = (line.p6, line.p5);
+    let (mut line, p6, p5) = Line::paused(PyrrhaConfig::default());
     // Upstream: a PAUSE for P6 arrives just after the switch has sent "unassigned" for P6.
-    line.frame(0, pause(p6, 1));
     line.frame(1_000_000, resume(p6));
     line.frame(1_000_000, pause(p6, 1));
     assert_eq!(line.queues(), [(p6, State::Paused)]);
@@ -334,9 +340,7 @@ fn a_queue_made_by_a_merge_is_kept_for_a_while() {
     let unassigned = |at, root| (at, P7, Content::Pyrrha(PyrrhaFrame::Unassigned { root }));
     let grace = Duration::from_us(20);
     let made = || {
-        let mut line = Line::new(PyrrhaConfig { merge_grace: Some(grace), ..Default::default() });
-        let (p6, p5) = (line.p6, line.p5);
-        line.frame(0, pause(p6, 1));
+        let (mut line, p6, p5) = Line::paused(PyrrhaConfig { merge_grace: Some(grace), ..Default::default() });
         line.frame(1_000_000, merge(p6, p5));
         assert_eq!(line.queues(), [(p5, State::Resumed)]);
         (line, p6, p5)
@@ -445,9 +449,7 @@ fn roots_share_queues_when_there_are_not_enough() {
 /// second root, which is then the cause of the pause.
 #[test]
 fn a_shared_queue_is_closed_for_one_root_after_the_other() {
-    let mut line = Line::new(PyrrhaConfig { isolation_queues: 1, ..Default::default() });
-    let (p6, p5) = (line.p6, line.p5);
-    line.frame(0, pause(p6, 1));
+    let (mut line, p6, p5) = Line::paused(PyrrhaConfig { isolation_queues: 1, ..Default::default() });
     line.packet(100_000, X);
     line.frame(1_000_000, pause(p5, 2));
     line.frame(2_000_000, resume(p6));

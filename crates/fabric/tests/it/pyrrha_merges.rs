@@ -55,9 +55,7 @@ fn a_root_gives_up_for_one_further_down_once() {
 #[test]
 fn a_merge_separates_packets_that_pass_the_new_root() {
     for soft_merge in [SoftMerge::Flush, SoftMerge::Drain] {
-        let mut line = Line::new(PyrrhaConfig { soft_merge, ..Default::default() });
-        let (p6, p5) = (line.p6, line.p5);
-        line.frame(0, pause(p6, 1));
+        let (mut line, p6, p5) = Line::paused(PyrrhaConfig { soft_merge, ..Default::default() });
         for (flow, round) in [X, Y, X, Y].into_iter().zip(1..) {
             line.packet(round * 100_000, flow);
         }
@@ -104,9 +102,7 @@ fn a_second_merge_releases_the_first_successors_queue() {
 #[test]
 fn a_queue_whose_root_has_given_up_pauses_nobody() {
     for gives_up in [false, true] {
-        let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
-        let (p6, p5) = (line.p6, line.p5);
-        line.frame(0, pause(p6, 1));
+        let (mut line, p6, p5) = Line::paused(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
         line.packets(100_000, 0, Y, 20);
         if gives_up {
             line.frame(1_000_000, merge(p6, p5));
@@ -158,9 +154,7 @@ fn a_recovered_link_resumes_neighbours_paused_for_its_queues() {
 fn time_around_a_merge_is_counted() {
     for organisation in [Organisation::Hierarchical, Organisation::SingleTier] {
         for (merge_at, waited_ns) in [(200_000, 200), (5_000_000, DELAY_NS)] {
-            let mut line = Line::new(PyrrhaConfig { organisation, ..Default::default() });
-            let (p6, p5) = (line.p6, line.p5);
-            line.frame(0, pause(p6, 1));
+            let (mut line, p6, p5) = Line::paused(PyrrhaConfig { organisation, ..Default::default() });
             line.packet(0, Y);
             line.frame(merge_at, merge(p6, p5));
             assert_eq!(line.s.given_up(), Duration::from_ns(waited_ns), "{organisation:?}");
@@ -172,9 +166,7 @@ fn time_around_a_merge_is_counted() {
 /// successor exists only until then.
 #[test]
 fn a_link_that_recovers_during_a_merge_releases_both_queues() {
-    let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
-    let (p6, p5) = (line.p6, line.p5);
-    line.frame(0, pause(p6, 1));
+    let (mut line, p6, p5) = Line::paused(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
     line.packets(100_000, 100_000, Y, 4);
     line.frame(1_000_000, merge(p6, p5));
     assert_eq!(line.queues(), [(p6, State::SoftMerging), (p5, State::Resumed)]);
@@ -222,9 +214,8 @@ fn a_pause_and_resume_within_the_grace_time_release_the_queue() {
 
 #[test]
 fn the_most_queues_filled_is_a_peak() {
-    let mut line = Line::new(PyrrhaConfig { organisation: Organisation::SingleTier, ..Default::default() });
-    let (p6, p5) = (line.p6, line.p5);
-    line.frame(0, pause(p6, 1));
+    let (mut line, p6, p5) =
+        Line::paused(PyrrhaConfig { organisation: Organisation::SingleTier, ..Default::default() });
     line.frame(0, pause(p5, 2));
     line.packet(80_000, Y);
     line.packet(160_000, X);

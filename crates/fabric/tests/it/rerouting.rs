@@ -441,11 +441,8 @@ fn four_spines() -> NetworkSpec {
 /// Returns leaf, port and time of packets that joined the queue of a leaf's dead uplink while
 /// another uplink was up. Notices do not count, because they return along the path of their packet.
 fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeId, PortIx, Time)> {
-    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
-    simulation.watch_trace(&TraceSpec::ALL);
-    drain(&mut simulation);
+    let (simulation, trace) = run_traced(spec, flows);
     assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
-    let trace = simulation.take_trace();
     let is_down = |link: usize, at: Time| {
         let mut faults = spec.faults.iter().filter(|fault| fault.link == link);
         faults.any(|fault| fault.down <= at && at < fault.up)

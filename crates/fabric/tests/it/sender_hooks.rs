@@ -1,10 +1,10 @@
 //! Hooks of sender mechanisms that no built-in mechanism uses yet. A test mechanism uses each hook.
 
+use crate::common::mechanisms::PathCycling;
 use crate::prelude::*;
-use backwater_fabric::contract::{Answer, Entropy, PathChoice, Progress, RecoveryOptions, RecoverySender};
+use backwater_fabric::contract::{Answer, Entropy, Progress, RecoveryOptions, RecoverySender};
 use backwater_fabric::frame::{Notice, Psn};
 use backwater_fabric::mechanisms::congestion::{AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint};
-use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
 use backwater_fabric::mechanisms::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 
 /// Returns h0 on leaf 2, h1 on leaf 3, and spines 4 to 7. Packets may arrive in any order.
@@ -15,57 +15,18 @@ fn four_spines() -> NetworkSpec {
 // -------------------------------------------------------------------------------------------- path
 // choice at the host
 
-/// Load balancer that cycles through sixteen paths at the sender and records ACKs and NACKs by
-/// path.
-#[derive(Clone, Debug, Default)]
-struct PathCycling(Log<(Entropy, bool)>);
-
-struct PathCycle(Log<(Entropy, bool)>);
-
-impl Options for PathCycling {}
-
-impl LoadBalanceOptions for PathCycling {
-    type Instance = Ecmp;
-
-    fn is_static(&self) -> bool {
-        true
-    }
-
-    fn build(&self, site: &Site<'_>) -> Ecmp {
-        EcmpConfig {}.build(site)
-    }
-
-    fn chooses_paths(&self) -> bool {
-        true
-    }
-
-    fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
-        Some(Box::new(PathCycle(self.0.clone())))
-    }
-}
-
-impl PathChoice for PathCycle {
-    fn next(&mut self, psn: Psn, _now: Time) -> Entropy {
-        Entropy((psn % 16) as u16)
-    }
-
-    fn on_answer(&mut self, path: Entropy, marked: bool, _now: Time) {
-        self.0.push((path, marked));
-    }
-}
-
 #[test]
 fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
-    let paths = PathCycling::default();
+    let answers = Log::default();
     let mut spec = four_spines();
-    spec.load_balance = LoadBalanceConfig::custom(paths.clone());
+    spec.load_balance = LoadBalanceConfig::custom(PathCycling(Some(answers.clone())));
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 160 * 1024, 0)]);
     assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (160 * 1024, 0));
     assert_eq!(simulation.audit(), []);
     // Each spine carries some of the sixteen paths, and each path carries ten packets.
     let sent = |spine: u32| simulation.node(NodeId(spine)).ports()[1].sent_wire_bytes() / 1106;
     assert!((4..8).all(|spine| sent(spine) > 0 && sent(spine) % 10 == 0), "{:?}", [4, 5, 6, 7].map(sent));
-    let answered = paths.0.take();
+    let answered = answers.take();
     let all = (0..16).flat_map(|path| [(Entropy(path), false); 10]).collect::<Vec<_>>();
     // The last ACK ends the flow, so it is not recorded.
     assert_eq!(answered.len(), all.len() - 1);
@@ -120,10 +81,10 @@ impl ReactionPoint for AckClockedSender {
 /// The congestion control's choice takes precedence over that of the load balancer.
 #[test]
 fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
-    let (control, balancer) = (AckClocked::default(), PathCycling::default());
+    let (control, answers) = (AckClocked::default(), Log::default());
     let mut spec = four_spines();
     spec.congestion = CongestionConfig::custom(control.clone());
-    spec.load_balance = LoadBalanceConfig::custom(balancer.clone());
+    spec.load_balance = LoadBalanceConfig::custom(PathCycling(Some(answers.clone())));
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 200 * 1024, 0)]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (200 * 1024, vec![]));
     let taken = control.taken.take();
@@ -134,7 +95,7 @@ fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
     assert!(taken[own..].iter().all(|(psn, path)| u32::from(path.0) < *psn));
     assert_eq!(taken[own].1, Entropy(0));
     // Packets take the paths of the congestion control, not those of the load balancer.
-    let answered: Vec<Entropy> = balancer.0.take().iter().map(|(path, _)| *path).collect();
+    let answered: Vec<Entropy> = answers.take().iter().map(|(path, _)| *path).collect();
     assert_eq!(answered, taken[..answered.len()].iter().map(|(_, path)| *path).collect::<Vec<_>>());
     assert!(answered.len() > 150);
 }
@@ -187,7 +148,7 @@ impl RecoverySender for RecordingSender {
 fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
     let (recovery, control) = (RecordingRecovery::default(), AckClocked::default());
     let mut spec = four_spines();
-    spec.load_balance = LoadBalanceConfig::custom(PathCycling::default());
+    spec.load_balance = LoadBalanceConfig::custom(PathCycling(None));
     spec.recovery = RecoveryConfig::custom(recovery.clone());
     run(&spec, vec![flow(0, 1, 60 * 1024, 0)]);
     let in_cycle = |psn: Psn| (Some(psn), Some(Entropy((psn % 16) as u16)));

@@ -32,10 +32,7 @@ fn fixed(threshold: u64) -> SrccConfig {
 
 /// Runs to the end and records the whole trace.
 fn traced(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<Traced>) {
-    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
-    simulation.watch_trace(&TraceSpec::ALL);
-    drain(&mut simulation);
-    let trace = simulation.take_trace();
+    let (simulation, trace) = run_traced(spec, flows);
     assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
     (simulation, trace)
 }
@@ -400,10 +397,7 @@ proptest! {
             spec.host.ack_every = 1;
             // Telemetry headers increase the required headroom.
             spec.switch.buffer = Bytes(reserved(&spec) + room);
-            let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
-            simulation.watch_trace(&TraceSpec::ALL);
-            drain(&mut simulation);
-            let trace = simulation.take_trace();
+            let (simulation, trace) = run_traced(&spec, flows.clone());
             let outcomes = simulation.outcomes();
             prop_assert_eq!(outcomes.len(), flows.len());
             for outcome in &outcomes {
