@@ -115,7 +115,7 @@ impl TopologyOptions for BcubeConfig {
         checks.error_rate("error_rate", self.error_rate);
         checks.done()?;
 
-        let mut draft = Draft::default();
+        let mut draft = Draft::new(&self.failures);
         let kind = if layers > 1 { NodeKind::Relay } else { NodeKind::Host };
         let servers: Vec<_> =
             (0..self.n.pow(layers)).map(|address| draft.node(kind, name("h", self.digits(address, layers)))).collect();
@@ -138,10 +138,6 @@ impl TopologyOptions for BcubeConfig {
             counted(self.n, "port")
         ));
         Ok(draft)
-    }
-
-    fn failures(&self) -> &Failures {
-        &self.failures
     }
 }
 

@@ -61,7 +61,7 @@ pub struct CustomLink {
 
 impl TopologyOptions for CustomConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
-        let mut draft = Draft::default();
+        let mut draft = Draft::new(&self.failures);
         let (mut checks, mut idle) = (Checks::default(), Checks::default());
         let mut ids = BTreeMap::new();
         let linked: BTreeSet<&String> = self.links.iter().flat_map(|link| [&link.a, &link.b]).collect();
@@ -142,9 +142,5 @@ impl TopologyOptions for CustomConfig {
             counted(draft.links.len(), "link")
         ));
         Ok(draft)
-    }
-
-    fn failures(&self) -> &Failures {
-        &self.failures
     }
 }

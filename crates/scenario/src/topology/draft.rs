@@ -74,6 +74,8 @@ pub(super) struct Draft {
     /// Names of the ports at the two ends of each link, by index into `links`.
     pub(super) port_names: BTreeMap<usize, [Option<String>; 2]>,
     pub(super) notes: Vec<String>,
+    /// Links and nodes to remove.
+    pub(super) failures: Failures,
     /// Number of changed links.
     pub(super) changed: usize,
     /// Errors found so far.
@@ -81,6 +83,11 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// Returns a fabric without nodes, from which [`Draft::finish`] removes the failed parts.
+    pub(super) fn new(failures: &Failures) -> Draft {
+        Draft { failures: failures.clone(), ..Draft::default() }
+    }
+
     /// Adds the hosts `h0`.. and returns their ids.
     pub(super) fn hosts(&mut self, count: u32) -> Vec<NodeId> {
         (0..count).map(|i| self.node(NodeKind::Host, format!("h{i}"))).collect()
@@ -140,9 +147,9 @@ impl Draft {
     }
 
     /// Removes failed links and the links of failed nodes, then checks the fabric.
-    pub(super) fn finish(self, failures: &Failures) -> Result<Graph, Vec<Diagnostic>> {
+    pub(super) fn finish(self) -> Result<Graph, Vec<Diagnostic>> {
+        let Draft { nodes, links, mut port_names, mut notes, failures, changed, mut errors } = self;
         let Failures { failed_links, failed_nodes } = failures;
-        let Draft { nodes, links, mut port_names, mut notes, changed, mut errors } = self;
         let names = (0..links.len()).map(|link| port_names.remove(&link).unwrap_or_default());
         let mut links: Vec<(LinkSpec, [Option<String>; 2])> = links.into_iter().zip(names).collect();
         for (i, [a, b]) in failed_links.iter().enumerate() {

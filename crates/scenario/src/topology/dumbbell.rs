@@ -1,7 +1,7 @@
 //! Dumbbell: two switches with a bottleneck between them.
 
 use super::draft::{Checks, Draft, LinkProperties};
-use super::{Exceptions, Failures, TopologyOptions};
+use super::{Exceptions, TopologyOptions};
 use crate::diagnostic::Diagnostic;
 use backwater_engine::{Duration, Rate};
 use schemars::JsonSchema;
@@ -61,7 +61,7 @@ impl TopologyOptions for DumbbellConfig {
         self.exceptions.check(&mut checks);
         checks.done()?;
 
-        let mut draft = Draft::default();
+        let mut draft = Draft::new(&self.exceptions.failures);
         let hosts = draft.hosts(self.left + self.right);
         let (left, right) = (draft.switch("left"), draft.switch("right"));
         let (on_left, on_right) = hosts.split_at(self.left as usize);
@@ -75,10 +75,6 @@ impl TopologyOptions for DumbbellConfig {
             self.left, self.right, host_link.rate, self.trunks, bottleneck.rate
         ));
         Ok(draft)
-    }
-
-    fn failures(&self) -> &Failures {
-        &self.exceptions.failures
     }
 
     fn effective_values(&self) -> Vec<(&'static str, Value)> {

@@ -1,7 +1,7 @@
 //! Fat-tree: three tiers of k-port switches in k pods (Al-Fares et al., SIGCOMM 2008).
 
 use super::draft::{Checks, Draft};
-use super::{Exceptions, Failures, TierLinks, TopologyOptions};
+use super::{Exceptions, TierLinks, TopologyOptions};
 use crate::diagnostic::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ impl TopologyOptions for FatTreeConfig {
         self.exceptions.check(&mut checks);
         checks.done()?;
 
-        let mut draft = Draft::default();
+        let mut draft = Draft::new(&self.exceptions.failures);
         let hosts = draft.hosts(self.k * half * hosts_per_edge);
         let edges = draft.switches("edge", self.k * half);
         let aggregations = draft.switches("agg", self.k * half);
@@ -77,10 +77,6 @@ impl TopologyOptions for FatTreeConfig {
             cores.len()
         ));
         Ok(draft)
-    }
-
-    fn failures(&self) -> &Failures {
-        &self.exceptions.failures
     }
 
     fn effective_values(&self) -> Vec<(&'static str, Value)> {

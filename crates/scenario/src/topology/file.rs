@@ -53,7 +53,7 @@ impl TopologyOptions for FileConfig {
         let text = hpcc::read_text(&path).map_err(|error| vec![at_path(error)])?;
         let file = hpcc::read_topology(&text, &self.path.display().to_string())
             .map_err(|errors| errors.into_iter().map(at_path).collect::<Vec<_>>())?;
-        let mut draft = Draft { nodes: file.nodes, links: file.links, notes: file.notes, ..Draft::default() };
+        let mut draft = Draft { nodes: file.nodes, links: file.links, notes: file.notes, ..Draft::new(&self.failures) };
         for link in draft.links.iter_mut().filter(|link| link.error_rate == 0.0) {
             link.error_rate = self.error_rate;
         }
@@ -72,9 +72,5 @@ impl TopologyOptions for FileConfig {
         let (hosts, switches, links) = (counted(hosts, "host"), counted(switches, "switch"), counted(links, "link"));
         draft.notes.insert(0, format!("{}: {hosts}, {switches}, {links}", self.path.display()));
         Ok(draft)
-    }
-
-    fn failures(&self) -> &Failures {
-        &self.failures
     }
 }

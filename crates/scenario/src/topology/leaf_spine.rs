@@ -1,7 +1,7 @@
 //! Leaf-spine: two tiers of switches, every leaf linked to every spine.
 
 use super::draft::{Checks, Draft};
-use super::{Exceptions, Failures, TierLinks, TopologyOptions};
+use super::{Exceptions, TierLinks, TopologyOptions};
 use crate::diagnostic::{Diagnostic, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl TopologyOptions for LeafSpineConfig {
         self.exceptions.check(&mut checks);
         checks.done()?;
 
-        let mut draft = Draft::default();
+        let mut draft = Draft::new(&self.exceptions.failures);
         let hosts = draft.hosts(self.leaves * self.hosts_per_leaf);
         let leaves = draft.switches("leaf", self.leaves);
         let spines = draft.switches("spine", self.spines);
@@ -66,10 +66,6 @@ impl TopologyOptions for LeafSpineConfig {
             uplink.rate
         ));
         Ok(draft)
-    }
-
-    fn failures(&self) -> &Failures {
-        &self.exceptions.failures
     }
 
     fn effective_values(&self) -> Vec<(&'static str, Value)> {

@@ -69,9 +69,6 @@ trait TopologyOptions {
     /// Every wrong option, with its path.
     fn draft(&self, base_dir: &Path) -> Result<Draft, Vec<Diagnostic>>;
 
-    /// Links and nodes to remove from the draft.
-    fn failures(&self) -> &Failures;
-
     /// Values of options that follow from others, by name.
     fn effective_values(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
@@ -84,7 +81,7 @@ impl TopologyConfig {
     /// # Errors
     /// Every wrong option, with its path.
     pub fn build(&self, base_dir: &Path) -> Result<Graph, Vec<Diagnostic>> {
-        self.options().draft(base_dir)?.finish(self.options().failures())
+        self.options().draft(base_dir)?.finish()
     }
 
     /// Values of options that follow from others, by name.

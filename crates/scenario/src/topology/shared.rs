@@ -111,7 +111,7 @@ impl Exceptions {
 }
 
 /// Parts that have failed before the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failures {
     /// Links that are absent during the whole run, each as the names of its two ends. A pair
     /// removes one of its parallel links.

@@ -30,15 +30,11 @@ impl TopologyOptions for StarConfig {
         self.links.check(&mut checks);
         checks.done()?;
 
-        let mut draft = Draft::default();
+        let mut draft = Draft::new(&self.failures);
         let hosts = draft.hosts(self.hosts);
         let switch = draft.switch("s0");
         draft.attach(&hosts, &[switch], self.links.properties());
         draft.notes.push(format!("star: {} at {}", counted(self.hosts, "host"), self.links.rate));
         Ok(draft)
-    }
-
-    fn failures(&self) -> &Failures {
-        &self.failures
     }
 }

@@ -27,10 +27,6 @@ pub struct AllToAllConfig {
 }
 
 impl TrafficOptions for AllToAllConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         let hosts = part.hosts(".hosts", self.hosts.as_ref());
         part.check_bytes(".bytes", self.bytes);

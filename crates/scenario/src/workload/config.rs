@@ -10,9 +10,6 @@ use serde_json::Value;
 
 /// Options of one kind of traffic.
 pub(super) trait TrafficOptions {
-    /// Returns the options that all kinds share.
-    fn common(&self) -> &CommonConfig;
-
     /// Checks the options and adds flows, schedules and notes to `part`. Errors are collected in
     /// `part`. `None` means that the generation stopped early because of an error.
     fn generate(&self, part: &mut Part) -> Option<()>;

@@ -46,10 +46,6 @@ pub struct FlowConfig {
 }
 
 impl TrafficOptions for FlowsConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         for (i, config) in self.flows.iter().enumerate() {
             match config.flow(part, &format!(".flows[{i}]")) {

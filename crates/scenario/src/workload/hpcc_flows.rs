@@ -58,10 +58,6 @@ pub enum FlowDialect {
 }
 
 impl TrafficOptions for HpccFlowsConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         let (field, name) = (part.field(".path"), self.path.display().to_string());
         let text = read_text(&part.scene.base_dir.join(&self.path)).map_err(|error| vec![error]);

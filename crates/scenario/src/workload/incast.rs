@@ -160,10 +160,6 @@ enum Load {
 }
 
 impl TrafficOptions for IncastConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         let receivers = part.hosts(".receivers", self.receivers.as_ref());
         let senders = self.senders(part);

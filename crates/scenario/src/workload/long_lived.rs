@@ -18,10 +18,6 @@ pub struct LongLivedConfig {
 }
 
 impl TrafficOptions for LongLivedConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         for (i, (src, dst)) in self.pairs.iter().enumerate() {
             let (src_key, dst_key) = (format!(".pairs[{i}][0]"), format!(".pairs[{i}][1]"));

@@ -35,8 +35,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Declares the kinds of traffic. For every line `Variant = "kind": file::Config`, a scenario
-/// accepts `kind = "kind"` with the fields of `Config`, a [`TrafficOptions`] of the module `file`.
-/// The documentation of `Config` describes the kind.
+/// accepts `kind = "kind"` with the fields of `Config`, a [`TrafficOptions`] of the module `file`
+/// with a field `common`. The documentation of `Config` describes the kind.
 macro_rules! traffic {
     ($($variant:ident = $kind:literal: $module:ident::$config:ident;)+) => {
         $(
@@ -65,6 +65,13 @@ macro_rules! traffic {
                     $(TrafficConfig::$variant(options) => options,)+
                 }
             }
+
+            /// Returns the options that all kinds share.
+            fn common_options(&self) -> &CommonConfig {
+                match self {
+                    $(TrafficConfig::$variant(options) => &options.common,)+
+                }
+            }
         }
     };
 }
@@ -85,7 +92,7 @@ impl TrafficConfig {
     /// Returns the effective values of the options that all kinds share.
     pub fn common(&self) -> Common<'_> {
         let options = self.options();
-        let CommonConfig { tag, class, start, stop, role } = options.common();
+        let CommonConfig { tag, class, start, stop, role } = self.common_options();
         Common {
             tag: tag.as_deref().unwrap_or(self.kind()),
             classes: class.as_slice(),

@@ -75,10 +75,6 @@ fn default_popularity() -> Vec<f64> {
 }
 
 impl TrafficOptions for MoeConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         let groups: Vec<_> =
             (0..).zip(&self.groups).map(|(i, list)| part.hosts(&format!(".groups[{i}]"), Some(list))).collect();

@@ -27,10 +27,6 @@ pub struct PermutationConfig {
 }
 
 impl TrafficOptions for PermutationConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         let hosts = part.hosts(".hosts", self.hosts.as_ref());
         let sizes = self.sizes.as_ref().map(|sizes| part.sizes(".sizes", sizes));

@@ -84,10 +84,6 @@ pub enum LoadCounts {
 }
 
 impl TrafficOptions for PoissonConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         let sizes = part.sizes(".sizes", &self.sizes);
         let sources = part.hosts(".hosts", self.hosts.as_ref());

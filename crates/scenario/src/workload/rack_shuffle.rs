@@ -47,10 +47,6 @@ fn default_flows() -> u32 {
 }
 
 impl TrafficOptions for RackShuffleConfig {
-    fn common(&self) -> &CommonConfig {
-        &self.common
-    }
-
     fn generate(&self, part: &mut Part) -> Option<()> {
         let sizes = part.sizes(".size", &self.size);
         if self.one_in < 2 {
