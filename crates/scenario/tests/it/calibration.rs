@@ -10,7 +10,7 @@ use crate::table::table;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
 use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
@@ -18,7 +18,7 @@ use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
 use backwater_fabric::mechanisms::congestion::telemetry::RateCode;
 use backwater_fabric::mechanisms::headroom::{HeadroomConfig, sih::SihConfig};
 use backwater_fabric::mechanisms::recovery::{RecoveryConfig, go_back_n::GoBackNConfig};
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SwitchConfig};
 use backwater_scenario::hpcc::read_topology;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,11 +116,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         }),
         other => panic!("unsupported congestion control: {other:?}"),
     };
-    let mut switch = backwater_fabric::network::spec::SwitchConfig {
-        buffer: Bytes((number("BUFFER_SIZE") as u64) << 20),
-        ..Default::default()
-    };
-    switch.headroom = HeadroomConfig::Sih(SihConfig {
+    let headroom = HeadroomConfig::Sih(SihConfig {
         alpha: 0.125,
         alpha_rate: None,
         private: Bytes(4096),
@@ -133,19 +129,13 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         mtu: Bytes(mtu),
         nodes: topology.nodes.into(),
         links: topology.links,
-        interfaces: Default::default(),
-        routes: Vec::new(),
-        faults: Vec::new(),
-        reconvergence: None,
-        switch,
-        groups: Vec::new(),
-        host: Default::default(),
+        switch: SwitchConfig { buffer: Bytes((number("BUFFER_SIZE") as u64) << 20), headroom, ..Default::default() },
         congestion,
-        load_balance: backwater_fabric::mechanisms::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
         recovery: RecoveryConfig::GoBackN(GoBackNConfig {
             nack_interval: Duration::from_us(500),
             timeout: Duration::ZERO,
         }),
+        ..Default::default()
     }
 }
 
@@ -174,14 +164,10 @@ fn replay(case: &Path, seed: u64) -> (Vec<f64>, u64) {
         .iter()
         .map(|index| &references[*index])
         .map(|flow| FlowSpec {
-            src: NodeId(flow.src),
-            dst: NodeId(flow.dst),
-            bytes: flow.bytes,
-            class: Class(3),
             start: Time::ZERO + Duration::from_ns(flow.start_ns),
-            tag: 0,
             data_via: via(flow.src, flow.data_via, flow.dst),
             ack_via: via(flow.dst, flow.ack_via, flow.src),
+            ..FlowSpec::new(NodeId(flow.src), NodeId(flow.dst), flow.bytes)
         })
         .collect();
     let starts: Vec<Time> = flows.iter().map(|flow| flow.start).collect();

@@ -18,8 +18,6 @@ use backwater_fabric::mechanisms::flow_control::bfc::{Acks, BfcConfig};
 use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, PyrrhaConfig, RelayMetric, SoftMerge};
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::{HeadroomConfig, static_threshold::StaticConfig};
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SchedulerConfig, SwitchConfig};
 use backwater_scenario::hpcc::read_topology;
 use serde::Deserialize;
@@ -73,16 +71,10 @@ fn spec(case: &Path, switch: SwitchConfig, seed: u64) -> NetworkSpec {
         mtu: Bytes(1460),
         nodes: topology.nodes.into(),
         links: topology.links,
-        interfaces: Default::default(),
-        routes: Vec::new(),
-        faults: Vec::new(),
-        reconvergence: None,
         switch: SwitchConfig { buffer: Bytes(20_000_000), ..switch },
-        groups: Vec::new(),
         host: backwater_fabric::network::spec::HostConfig { ack_class: Class(3), ..Default::default() },
         congestion: CongestionConfig::None(NoneConfig { window: Some(Window::Bytes(Bytes(63_625))) }),
-        load_balance: LoadBalanceConfig::Ecmp(Default::default()),
-        recovery: RecoveryConfig::GoBackN(Default::default()),
+        ..Default::default()
     }
 }
 
@@ -90,14 +82,8 @@ fn run(case: &Path, flows: &[Reference], switch: SwitchConfig, seed: u64) -> [f6
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by_key(|index| flows[*index].start_ns);
     let flow = |index: &usize| FlowSpec {
-        src: NodeId(flows[*index].src),
-        dst: NodeId(flows[*index].dst),
-        bytes: flows[*index].bytes,
-        class: Class(3),
         start: Time::ZERO + Duration::from_ns(flows[*index].start_ns),
-        tag: 0,
-        data_via: Vec::new(),
-        ack_via: Vec::new(),
+        ..FlowSpec::new(NodeId(flows[*index].src), NodeId(flows[*index].dst), flows[*index].bytes)
     };
     let mut simulation = Simulation::new(spec(case, switch, seed), order.iter().map(flow).collect(), 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(20), 1);

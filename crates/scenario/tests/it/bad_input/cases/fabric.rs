@@ -1,6 +1,6 @@
 //! Nodes, links, routes and faults; BCube and relaying servers.
 
-use super::Case;
+use super::{Case, TOPOLOGY, TOPOLOGY_TO_SWITCH};
 
 pub(super) const CASES: &[Case] = &[
     // Faults, and options of the fabric.
@@ -148,22 +148,19 @@ pub(super) const CASES: &[Case] = &[
     ),
     // Relaying servers have their own routes.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 1000",
         &["s.toml:10:5: error: topology.n = 1000: makes 1000000 relaying servers; at most 16384 are supported"],
     ),
     // Buffers of relaying hosts.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
         &["s.toml:12:10: error: host.relay.buffer = \"10 KB\": must exceed the 67992 B that \"h0.0\" reserves as \
             headroom and private buffer (2 ports, 1 lossless class)"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"1 MB\"\nheadroom = { kind = \"static\", xoff = \"1 MB\" }\n",
         &["s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": is too large for a buffer of 1 MB: if all 2 \
             ports of \"h0.0\" reach this threshold, packets may be dropped; needs a buffer of 2061992 B"],
@@ -177,16 +174,14 @@ pub(super) const CASES: &[Case] = &[
     ),
     // BCube: size, rates and delays of layers, failures.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 2\nk = 3\nrate = [\"1 Gbps\", \"1 Gbps\", \"1 Gbps\", \"1 Gbps\"]",
         &["s.toml:11:5: error: topology.k = 3: must be 0, 1 or 2: a path would have up to 8 links, but a route has \
                 at \
                 most 7"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4294967295\nk = 4294967295",
         &[
             "s.toml:10:5: error: topology.n = 4294967295: makes 79228162458924105385300197375 relaying servers; at \
@@ -196,8 +191,7 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = [\"1 us\", \"1 us\", \"1 us\", \
             \"1 us\"]",
         &[
@@ -209,8 +203,7 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\nrate = [\"1 Gbps\", 2]\ndelay = true",
         &[
             "s.toml:11:19: error: topology.rate[1] = 2: must be a number with a unit, in quotes; write \"2 Gbps\"",
@@ -218,8 +211,7 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h1.2\", \"h4.0\", \"h1.2\"]",
         &[
             "s.toml:11:25: error: topology.failed_nodes[1] = \"h4.0\": there is no node \"h4.0\"; did you mean \
@@ -228,8 +220,7 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h0.0\"]\n[[faults]]\nlink = [\"h0.0\", \"s0.0\"]\ndown = \"1 us\"",
         &["s.toml:13:8: error: faults[0].link: there is no link between \"h0.0\" and \"s0.0\""],
     ),
@@ -244,8 +235,7 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"s0.0\"\nto = \"h1.1\"\nnext = \"h0.1\"\n[[groups]]\nswitches = \
             \"s1.*\"\nflow_control = { kind = \"none\" }\n",
         &["s.toml:15:1: warning: groups: \"s0.0\" runs pfc, but its neighbour \"s1.0\" runs none: neither can pause \
@@ -253,11 +243,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     // Bounded buffers of servers that forward PAUSEs.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { \
             kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",
         &[

@@ -1,6 +1,6 @@
 //! FLB, its rate control and Proteus: thresholds, options without effect, unsupported fabrics.
 
-use super::Case;
+use super::{Case, TOPOLOGY};
 
 pub(super) const CASES: &[Case] = &[
     (
@@ -144,14 +144,12 @@ pub(super) const CASES: &[Case] = &[
                 answers host.ack_every packets"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
         &["s.toml:11:1: error: load_balance: flb does not support hosts that relay packets, and this network has some"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        TOPOLOGY,
         "kind = \"dumbbell\"\nleft = 4\nright = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
         &["s.toml:13:8: warning: load_balance.kind = \"flb\": has no effect: no switch has more than one egress port \
             on the shortest paths to any host"],

@@ -1,6 +1,6 @@
 //! Flow controls: required fabrics, servers and classes.
 
-use super::Case;
+use super::{Case, TOPOLOGY_TO_SWITCH};
 
 pub(super) const CASES: &[Case] = &[
     // PortFC without relaying servers, and with thresholds of resumption above those of pauses.
@@ -73,11 +73,7 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [2, 3]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { \
             kind = \"static\" }",
         &[
@@ -88,22 +84,14 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [3, 4]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { \
             kind = \"static\" }\n[host]\nack_class = 4",
         &["s.toml:16:13: error: host.ack_class = 4: must be 0 or 3, the lowest class of switch.lossless, since \
             pfc-star moves packets to higher classes"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"s\"]\nlinks = [{ a = \"h0\", b = \"s\" }, { a = \
             \"h1\", b = \"s\" }, { a = \"h0\", b = \"h1\" }]\n[switch]\nflow_control = { kind = \"port-fc\" \
             }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }",
@@ -112,11 +100,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     // PortFC without a lossless guarantee; a forwarding rate of zero.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 2\nk = 2\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom \
             = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
         &["s.toml:14:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: packets pass up to 3 \
@@ -124,21 +108,13 @@ pub(super) const CASES: &[Case] = &[
                 are not stopped"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { rate = \"0 bps\" }",
         &["s.toml:16:18: error: host.relay.rate = \"0 bps\": must be from 1 Mbps to 100 Tbps"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { buffer = \"1101 B\" }",
         &[
@@ -148,22 +124,14 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
         &["s.toml:13:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: the ports of a switch \
                 may come to hold 5633272 B in all, and its buffer has 5000000 B"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
-            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
-            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
-            0.0625, private = \"3 KB\" }",
+        TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"port-fc\" }\n[load_balance]\nkind = \
             \"spray\"\n[recovery]\nkind = \"in-any-order\"",
         &[

@@ -1,6 +1,6 @@
 //! Options without effect.
 
-use super::Case;
+use super::{Case, TOPOLOGY};
 
 pub(super) const CASES: &[Case] = &[
     (
@@ -73,8 +73,7 @@ pub(super) const CASES: &[Case] = &[
     ("[network]", "[host]\nscheduler = { kind = \"relay-first\" }\n[network]", &[]),
     ("[network]", "[host]\nscheduler = { kind = \"fair\" }\nack_class = 3\n[network]", &[]),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"bcube\"\nn = 4\n[host]\nscheduler = { kind = \"fair\" }\nrelay = { congestion_point = true }\n",
         &[],
     ),
@@ -273,8 +272,7 @@ pub(super) const CASES: &[Case] = &[
                 \"spine7\"; did you mean \"spine0\"?"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        TOPOLOGY,
         "kind = \"star\"\nhosts = 257\n[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h256\", dst = \"h0\", \
             data_via = [\"s0\"] }, { src = \"h1\", dst = \"h256\", data_via = [\"s0\"] }]",
         &["s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path has \

@@ -1,6 +1,6 @@
 //! Options that contradict each other.
 
-use super::Case;
+use super::{Case, TOPOLOGY};
 
 pub(super) const CASES: &[Case] = &[
     ("until = \"1 ms\"", "until = \"0 s\"", &["s.toml:5:9: error: run.until = \"0 s\": must be greater than zero"]),
@@ -255,15 +255,13 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        TOPOLOGY,
         "kind = \"fat-tree\"\nk = 4\n[load_balance]\nkind = \"conga\"",
         &["s.toml:11:1: error: load_balance: conga's leaves choose between uplinks, one for each path to another \
                 leaf: there can be 2 layers of switches, and there are 3"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
-            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        TOPOLOGY,
         "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, \
             { a = \"h0\", b = \"b\" }, { a = \"h1\", b = \"a\" }]\n[load_balance]\nkind = \"conga\"",
         &["s.toml:13:1: error: load_balance: conga's tables are from leaf to leaf: a host must have one link, and \
