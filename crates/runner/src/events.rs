@@ -5,7 +5,7 @@ use crate::tables::{EventRow, Name};
 use backwater_engine::{Rate, Time};
 use backwater_fabric::contract::report::{DropCause, IngressOccupancy, Report};
 use backwater_fabric::driver::trace::{Traced, TracedAction};
-use backwater_fabric::frame::cause::{Cause, Closure};
+use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::record::{Record, Telemetry};
 use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc, Protocol, Psn};
 use backwater_fabric::ids::{FlowId, NodeId, PortId};
@@ -134,8 +134,7 @@ impl EventLog {
         };
         match &traced.what {
             TracedAction::Sent { frame, record, until } => {
-                let record = record.as_deref();
-                EventRow { until_ps: Some(*until), ..self.with_frame(blank, frame, record, fabric) }
+                EventRow { until_ps: Some(*until), ..self.with_frame(blank, frame, record.as_deref(), fabric) }
             }
             TracedAction::Reported(report) => self.of_report(blank, report, fabric),
         }
@@ -189,61 +188,49 @@ impl EventLog {
     }
 
     fn of_report(&self, row: EventRow, report: &Report, fabric: &Fabric) -> EventRow {
+        let row = |event| EventRow { event: self.word(event), ..row };
         match *report {
-            Report::Enqueued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
-                event: self.word("enqueue"),
-                queue_bytes: Some(bytes),
-                ..self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
-            },
-            Report::Dequeued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
-                event: self.word("dequeue"),
-                queue_bytes: Some(bytes),
-                ..self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
-            },
-            Report::Moved { queue, to, kind, class, flow, psn, .. } => EventRow {
-                event: self.word("move"),
-                to_queue: Some(to),
-                ..self.in_queue(row, queue, kind, class.0, (flow, psn), None)
-            },
-            Report::Stopped { queue, cause, .. } => {
-                EventRow { event: self.word("pause"), queue: Some(queue), ..self.because(row, cause, fabric) }
+            Report::Enqueued { queue, kind, class, flow, psn, bytes, ingress, .. } => {
+                let row = EventRow { queue_bytes: Some(bytes), ..row("enqueue") };
+                self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
             }
-            Report::Paused { queue, closure: Closure { cause, .. }, .. } => {
-                EventRow { event: self.word("resume"), queue: Some(queue), ..self.because(row, cause, fabric) }
+            Report::Dequeued { queue, kind, class, flow, psn, bytes, ingress, .. } => {
+                let row = EventRow { queue_bytes: Some(bytes), ..row("dequeue") };
+                self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
             }
-            Report::Link { up, .. } => EventRow { event: self.word(if up { "link-up" } else { "link-down" }), ..row },
+            Report::Moved { queue, to, kind, class, flow, psn, .. } => {
+                let row = EventRow { to_queue: Some(to), ..row("move") };
+                self.in_queue(row, queue, kind, class.0, (flow, psn), None)
+            }
+            Report::Stopped { queue, cause, .. } => self.because(row("pause"), queue, cause, fabric),
+            Report::Paused { queue, closure, .. } => self.because(row("resume"), queue, closure.cause, fabric),
+            Report::Link { up, .. } => row(if up { "link-up" } else { "link-down" }),
             Report::Marked { queue, flow, psn, .. } => {
-                EventRow { event: self.word("mark"), queue: Some(queue), flow: Some(flow.0), psn: Some(psn), ..row }
+                EventRow { queue: Some(queue), flow: Some(flow.0), psn: Some(psn), ..row("mark") }
             }
             Report::Dropped { class, bytes, packet, cause, .. } => EventRow {
-                event: self.word("drop"),
                 frame: packet.map(|(kind, ..)| self.kind(kind)),
                 class: Some(class.0),
                 frame_bytes: Some(bytes),
                 flow: packet.and_then(|(_, flow, _)| number(flow)),
                 psn: packet.map(|(.., psn)| psn),
                 reason: Some(self.word(cause.name())),
-                ..row
+                ..row("drop")
             },
             Report::Rate { flow, rate, .. } => {
-                EventRow { event: self.word("rate"), flow: Some(flow.0), rate_bps: Some(rate.bps()), ..row }
+                EventRow { flow: Some(flow.0), rate_bps: Some(rate.bps()), ..row("rate") }
             }
             Report::Sender { flow, queue, next, in_flight, window, departure, .. } => EventRow {
-                event: self.word("sender"),
                 flow: Some(flow.0),
                 queue: Some(queue),
                 psn: next,
                 in_flight_bytes: Some(in_flight),
                 window_bytes: Some(window).filter(|window| *window < u64::MAX),
                 departure_ps: Some(departure),
-                ..row
+                ..row("sender")
             },
-            Report::Received { flow, psn, .. } => {
-                EventRow { event: self.word("received"), flow: Some(flow.0), psn: Some(psn), ..row }
-            }
-            Report::Acknowledged { flow, .. } => {
-                EventRow { event: self.word("acknowledged"), flow: Some(flow.0), ..row }
-            }
+            Report::Received { flow, psn, .. } => EventRow { flow: Some(flow.0), psn: Some(psn), ..row("received") },
+            Report::Acknowledged { flow, .. } => EventRow { flow: Some(flow.0), ..row("acknowledged") },
             Report::Full { .. } | Report::Count { .. } => unreachable!("these are not traced"),
         }
     }
@@ -271,9 +258,10 @@ impl EventLog {
         }
     }
 
-    fn because(&self, row: EventRow, cause: Cause, fabric: &Fabric) -> EventRow {
+    fn because(&self, row: EventRow, queue: u16, cause: Cause, fabric: &Fabric) -> EventRow {
         let root = &fabric.wiring.ports[cause.root];
         let reason = self.word(if cause.for_order { "order" } else { CONGESTION });
-        EventRow { cause_node: Some(root.node.into()), cause_port: Some(root.ix), reason: Some(reason), ..row }
+        let (cause_node, cause_port) = (Some(root.node.into()), Some(root.ix));
+        EventRow { queue: Some(queue), cause_node, cause_port, reason: Some(reason), ..row }
     }
 }

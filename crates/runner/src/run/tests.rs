@@ -34,6 +34,22 @@ fn run(mut run: Run) -> Run {
     run
 }
 
+/// Makes a whole run. Returns its summary, and the directory of its files.
+fn finished(plan: Plan, threads: usize) -> (Summary, TempDir) {
+    let directory = TempDir::new().unwrap();
+    (run(Run::start(plan, BUILD, directory.path(), threads).unwrap()).finish().unwrap(), directory)
+}
+
+/// Asserts that the run of a scenario completes without unfinished flows, and that its network is
+/// then in a state.
+fn completes_with(text: &str, state: impl Fn(&Simulation) -> bool) {
+    let directory = TempDir::new().unwrap();
+    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
+    assert!(state(&run.simulation));
+    let summary = run.finish().unwrap();
+    assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
+}
+
 #[test]
 fn relays_have_their_own_kind_and_failed_servers_are_idle() {
     let plan = plan_of(
@@ -43,15 +59,13 @@ fn relays_have_their_own_kind_and_failed_servers_are_idle() {
     let topology = topology_json(plan.spec());
     let kinds = topology["nodes"].as_array().unwrap().iter().map(|node| node["kind"].as_str().unwrap());
     assert_eq!(kinds.collect::<Vec<_>>(), [["relay"; 4], ["switch"; 4]].concat());
-    let directory = TempDir::new().unwrap();
-    let summary = run(Run::start(plan, BUILD, directory.path(), 2).unwrap()).finish().unwrap();
+    let (summary, _) = finished(plan, 2);
     assert_eq!((summary.outcome, summary.flows.finished), (Outcome::Completed, 6));
 }
 
 #[test]
 fn a_run_leaves_complete_files_and_nothing_else() {
-    let directory = TempDir::new().unwrap();
-    let summary = run(Run::start(plan(50), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let (summary, directory) = finished(plan(50), 1);
     assert_eq!(summary.outcome, Outcome::Completed);
     assert_eq!(summary.flows.total, plan(50).traffic.flows().count() as u64);
     let mut files: Vec<_> =
@@ -65,8 +79,7 @@ fn a_run_leaves_complete_files_and_nothing_else() {
 
 #[test]
 fn a_summary_has_the_checksums_of_all_files_and_of_itself() {
-    let directory = TempDir::new().unwrap();
-    run(Run::start(plan(50), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let (_, directory) = finished(plan(50), 1);
     let content = |name: &str| fs::read(directory.path().join(name)).unwrap();
     let text = String::from_utf8(content(SUMMARY)).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -105,8 +118,7 @@ fn clock_checks_do_not_depend_on_the_number_of_shards() {
 #[test]
 fn a_summary_holds_the_maximum_number_of_shards() {
     let of = |text: &str, threads| {
-        let directory = TempDir::new().unwrap();
-        let summary = run(Run::start(plan_of(text), BUILD, directory.path(), threads).unwrap()).finish().unwrap();
+        let (summary, _) = finished(plan_of(text), threads);
         (summary.effective["run.shards"].clone(), summary.scenario["run"]["shards"].clone())
     };
     assert_eq!(of(INCAST, 2), (2.into(), serde_json::Value::Null));
@@ -235,11 +247,7 @@ fn a_finished_run_is_complete_while_a_queue_is_kept() {
         { src = \"h0\", dst = \"h4\", bytes = \"2 MB\" }, { src = \"h1\", dst = \"h4\", bytes = \"2 MB\" },\n\
         { src = \"h6\", dst = \"h4\", bytes = \"2 MB\" }, { src = \"h2\", dst = \"h5\", bytes = \"2 MB\" },\n\
         { src = \"h2\", dst = \"h4\", bytes = \"200 KB\" }]\n";
-    let directory = TempDir::new().unwrap();
-    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
-    assert!(run.simulation.is_empty() && !run.simulation.is_quiet());
-    let summary = run.finish().unwrap();
-    assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
+    completes_with(text, |simulation| simulation.is_empty() && !simulation.is_quiet());
 }
 
 /// Path probes are sent as long as flows are remembered, here for 1 ms, and take longer than the
@@ -250,11 +258,7 @@ fn a_finished_run_is_complete_while_probes_are_in_flight() {
         load_balance = { kind = \"proteus\", probe_period = \"5 us\" }\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2, delay = \"5 us\" }\n\
         [[traffic]]\nkind = \"permutation\"\nsizes = \"20 KB\"\nshift = 2\n";
-    let directory = TempDir::new().unwrap();
-    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
-    assert!(!run.simulation.is_empty());
-    let summary = run.finish().unwrap();
-    assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
+    completes_with(text, |simulation| !simulation.is_empty());
 }
 
 /// Packets that wait at a link that stays down are retransmitted on other paths. Afterwards no
@@ -265,11 +269,7 @@ fn a_finished_run_is_complete_while_packets_wait_at_a_dead_link() {
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 1 }\n\
         faults = [{ link = [\"leaf0\", \"spine0\"], down = \"5 us\" }]\n\
         [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", bytes = \"200 KB\" }]\n";
-    let directory = TempDir::new().unwrap();
-    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
-    assert!(!run.simulation.is_empty());
-    let summary = run.finish().unwrap();
-    assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
+    completes_with(text, |simulation| !simulation.is_empty());
 }
 
 /// Covers finished and endless flows, before and after the warm-up, in one shard and in several
@@ -320,8 +320,7 @@ fn each_packet_is_in_one_row_of_reordering() {
 /// reader of a time window can skip other row groups.
 #[test]
 fn pauses_are_ordered_by_end_with_limits_per_row_group() {
-    let directory = TempDir::new().unwrap();
-    let simulated = run(Run::start(plan_of(INCAST), BUILD, directory.path(), 3).unwrap()).finish().unwrap();
+    let (simulated, directory) = finished(plan_of(INCAST), 3);
     assert!(simulated.pause_frames > 10);
     let ends = column(&directory, "pauses", "end_ps");
     assert!(ends.iter().map(|end| end.parse().unwrap_or(i64::MAX)).is_sorted());
@@ -388,8 +387,7 @@ const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_inte
 /// The second check confirms the deadlock found by the first check.
 #[test]
 fn two_checks_confirm_a_deadlock() {
-    let directory = TempDir::new().unwrap();
-    let summary = run(Run::start(plan_of(RING), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let (summary, directory) = finished(plan_of(RING), 1);
     assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Deadlock, 100_000_000));
     let FlowCounts { total, finished, unfinished, endless } = summary.flows;
     assert_eq!((total, finished, unfinished, endless), (4, 0, 3, 1));
@@ -422,8 +420,7 @@ fn counts_of_load_balancers_are_sampled_by_name() {
      \"10 us\" }\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
         [[traffic]]\nkind = \"permutation\"\nsizes = \"100 KB\"\nshift = 2\n";
-    let directory = TempDir::new().unwrap();
-    run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let (_, directory) = finished(plan_of(text), 1);
     let what = column(&directory, "balancing", "what");
     assert!(!what.is_empty() && what.iter().all(|what| what == "flow_entries"), "{what:?}");
 }
@@ -434,8 +431,7 @@ fn goodput_includes_finished_flows() {
     let text = "run = { until = \"60 us\", drain = \"940 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
         probes = { goodput = true, sample_interval = \"20 us\", deadlock_check = \"30 us\" }\n\
         traffic = [{ kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.5 }]\n";
-    let directory = TempDir::new().unwrap();
-    let summary = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let (summary, directory) = finished(plan_of(text), 1);
     let numbers = |name| column(&directory, "goodput", name).into_iter().map(|cell| cell.parse::<u64>().unwrap());
     assert!(numbers("time_ps").all(|time| time > 0 && time % 20_000_000 == 0));
     let (all, sampled) = (10_000 * summary.flows.finished, numbers("delivered_bytes").sum::<u64>());
@@ -460,16 +456,14 @@ fn flows_keep_their_roles_after_a_reroute() {
          traffic = [{{ kind = \"flows\", tag = \"incast\", role = \"incast\", flows = [{incast}] }}, {{ kind = \
              \"flows\", flows = [{others}] }}]\n"
     );
-    let directory = TempDir::new().unwrap();
-    let summary = run(Run::start(plan_of(&text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let (summary, directory) = finished(plan_of(&text), 1);
     assert_eq!((summary.outcome, summary.flows.finished), (Outcome::Completed, 9));
     let sums = |table: &str| {
         let bytes = column(&directory, table, "delivered_bytes").into_iter().map(|cell| cell.parse::<u64>().unwrap());
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        column(&directory, table, "role")
-            .into_iter()
-            .zip(bytes)
-            .for_each(|(role, bytes)| *sums.entry(role).or_default() += bytes);
+        for (role, bytes) in column(&directory, table, "role").into_iter().zip(bytes) {
+            *sums.entry(role).or_default() += bytes;
+        }
         sums
     };
     assert_eq!((sums("goodput"), sums("flows").len()), (sums("flows"), 3));
@@ -481,7 +475,7 @@ fn a_run_counts_its_own_cpu_time() {
     while crate::usage::cpu_seconds() < before + 0.1 {
         assert!(wall.elapsed().as_secs() < 60);
     }
-    let (directory, before) = (TempDir::new().unwrap(), crate::usage::cpu_seconds());
-    let summary = run(Run::start(plan(20), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let before = crate::usage::cpu_seconds();
+    let (summary, _) = finished(plan(20), 1);
     assert!(summary.cpu_seconds > 0.0 && summary.cpu_seconds <= crate::usage::cpu_seconds() - before);
 }
