@@ -285,17 +285,9 @@ struct Progress {
 
 impl From<RunProgress> for Progress {
     fn from(run: RunProgress) -> Progress {
-        Progress {
-            time_ps: run.time_ps,
-            end_ps: run.end_ps,
-            events: run.events,
-            packet_hops: run.packet_hops,
-            live_flows: run.live_flows,
-            finished_flows: run.finished_flows,
-            started_flows: run.started_flows,
-            paused_ports: run.paused_ports,
-            done: run.done,
-        }
+        let RunProgress { time_ps, end_ps, events, packet_hops, .. } = run;
+        let RunProgress { live_flows, finished_flows, started_flows, paused_ports, done, .. } = run;
+        Progress { time_ps, end_ps, events, packet_hops, live_flows, finished_flows, started_flows, paused_ports, done }
     }
 }
 
