@@ -1,8 +1,8 @@
 //! Headroom that a switch needs, and the shared buffer that each allocation scheme leaves.
 //!
-//! All ports of a switch are equal. Three formulas for the need of one lossless queue are compared:
-//! Equation 1 of DSH, the formula of SONiC for NVIDIA Spectrum switches, and the exact need of this
-//! model.
+//! All ports of a switch are equal. Three formulas for the need of one lossless queue are compared.
+//! These are Equation 1 of DSH, SONiC's formula for NVIDIA Spectrum switches, and the exact need of
+//! this model.
 
 use backwater_engine::{Bytes, Duration, Rate};
 use backwater_fabric::contract::need::{equation_1, exact_need};

@@ -2,7 +2,7 @@
 //! paper, "Complexity and overhead").
 //!
 //! Tofino2 allocates SRAM in blocks of 16 KiB. All figures of the paper for k = 36 are whole
-//! numbers of blocks: 0.44 MB are 28 blocks, 176 KB are 11, 8.64 MB are 553, and 1.88 MB are 120.
+//! numbers of blocks. 0.44 MB are 28 blocks, 176 KB are 11, 8.64 MB are 553, and 1.88 MB are 120.
 //! Their sum, 712 of 1600 blocks, is the paper's 44.5 %.
 //!
 //! The paper publishes the contents of the tables, and the number of entries of the root table, but

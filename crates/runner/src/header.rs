@@ -10,9 +10,9 @@
 //!
 //! A protocol is the hash of its name. Ports, flows and nodes are their numbers in the run.
 //!
-//! Stamps have the format of HPCC's header: 4 bits of rate ([`RATES`]), 24 bits of time in ns, 20
-//! bits of bytes sent in units of 128 B, and 16 bits of queue length in units of 80 B. Time and
-//! bytes wrap around; the queue length saturates. IPv4 follows telemetry.
+//! Stamps have the format of HPCC's header. The rate has 4 bits ([`RATES`]), and the time in ns has
+//! 24 bits. The bytes sent have 20 bits in units of 128 B, and the queue length has 16 bits in
+//! units of 80 B. Time and bytes wrap around; the queue length saturates. IPv4 follows telemetry.
 
 use backwater_engine::Rate;
 use backwater_fabric::frame::Notice;

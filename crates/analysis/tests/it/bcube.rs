@@ -135,8 +135,8 @@ fn what_holds_in_bcube_n_1() {
     }
 }
 
-/// With k = 2, PortFC also has no cycle, but queues overflow: class A queues with arrivals from
-/// class A of another switch, and relay queues with arrivals from two ports.
+/// With k = 2, PortFC also has no cycle, but queues overflow. These are class A queues with
+/// arrivals from class A of another switch, and relay queues with arrivals from two ports.
 #[test]
 fn what_holds_in_bcube_n_2() {
     for n in [2, 3] {
@@ -166,8 +166,8 @@ fn what_holds_in_bcube_n_2() {
     }
 }
 
-/// A pause crosses at most three hops: from class B to servers, through these servers to class A of
-/// the previous switches, and from there to further servers.
+/// A pause crosses at most three hops. It leads from class B to servers, through these servers to
+/// class A of the previous switches, and from there to further servers.
 #[test]
 fn pauses_cross_at_most_three_hops() {
     for (n, k) in [(2, 1), (4, 1), (2, 2)] {

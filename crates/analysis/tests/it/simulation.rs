@@ -143,8 +143,8 @@ fn deadlock(spec: NetworkSpec, flows: &[FlowSpec]) -> Option<Vec<PortId>> {
     Some(found.cycle.into_iter().map(|(port, _)| port).collect())
 }
 
-/// True if, according to the analysis, a queue of each of these ports can wait for a queue of the
-/// next port, and of the last port for one of the first.
+/// True if, according to the analysis, these ports have queues that can wait for each other in this
+/// order. A queue of the last port must wait for a queue of the first.
 fn is_foreseen(spec: NetworkSpec, flows: &[FlowSpec], protocol: &str, ports: &[PortId]) -> bool {
     let mut fabric = Fabric::new(spec).unwrap();
     let flows = network::flows(&mut fabric, flows.to_vec()).unwrap();

@@ -109,9 +109,9 @@ pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
     }
 }
 
-/// Returns the traffic of PortFC's figure 5 in BCube(4, 1), whose switches are 16 to 19 in layer 0
-/// and 20 to 23 in layer 1: two flows of four hops between opposite corners, one in each direction
-/// of the ring, and a burst from two neighbours of h5.
+/// Returns the traffic of PortFC's figure 5 in BCube(4, 1). Switches 16 to 19 are in layer 0, and
+/// switches 20 to 23 in layer 1. Two flows of four hops connect opposite corners of a ring, one in
+/// each direction. A burst comes from two neighbours of h5.
 pub fn two_flows_and_a_burst() -> Vec<FlowSpec> {
     let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
     let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];

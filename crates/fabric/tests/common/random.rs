@@ -244,8 +244,8 @@ pub fn flowlets() -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> 
     with_recovery(prop_oneof![letflow(), conga()].boxed())
 }
 
-/// Adds a recovery. If it needs packets in order, the flowlet timeout is so long that no flowlet
-/// overtakes another: at the slowest rates a pause takes less than ten seconds.
+/// Adds a recovery. If the recovery needs packets in order, the flowlet timeout is so long that no
+/// flowlet overtakes another. At the slowest rates a pause takes less than ten seconds.
 fn with_recovery(
     balancers: BoxedStrategy<LoadBalanceConfig>,
 ) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {

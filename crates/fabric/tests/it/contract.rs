@@ -39,7 +39,7 @@ fn every_registry_lists_its_mechanisms_by_name() {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// With any two mechanisms every byte is delivered, and the network comes to rest: no gate
+    /// With any two mechanisms every byte is delivered, and the network comes to rest. No gate
     /// stays closed, no node counts a neighbour as paused, and a lossless guarantee holds. Refused
     /// combinations are skipped. Links have similar rates, because with very slow links
     /// retransmission timers would fire before a round trip.

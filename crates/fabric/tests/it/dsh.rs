@@ -325,10 +325,10 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
     assert_eq!(cycle, [SPINE[0], LEAF[1], SPINE[1], LEAF[2]]);
 }
 
-/// A ring of three switches. Every class uses all links, but no class has a cycle of waits: two
-/// hosts send in each class, and no flow goes all round the ring. SIH delivers all packets. Under
-/// DSH, the end of a port-wide pause depends on packets of all classes at the next switch, which
-/// closes the cycle.
+/// A ring of three switches. Every class uses all links, but no class has a cycle of waits, because
+/// only two hosts send in each class, and no flow goes all round the ring. SIH delivers all
+/// packets. Under DSH, the end of a port-wide pause depends on packets of all classes at the next
+/// switch, which closes the cycle.
 #[test]
 fn a_deadlock_of_port_wide_pauses_is_found() {
     let ring = |headroom| {

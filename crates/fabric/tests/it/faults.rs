@@ -1,9 +1,8 @@
 //! Go-Back-N delivers every byte over links that corrupt frames, and over links that fail and
 //! recover.
 //!
-//! Times are those of the framing of the HPCC simulator with 952 B of payload at 100 Gb/s: data
-//! frames of 1000 B take 80,000 ps, ACKs of 60 B 4,000 ps (that simulator counts whole
-//! nanoseconds).
+//! Frames are those of the HPCC simulator with 952 B of payload, at 100 Gb/s. Data frames of 1000 B
+//! take 80,000 ps, and ACKs of 60 B take 4,000 ps (that simulator counts whole nanoseconds).
 
 use crate::common::no_flow_control;
 use crate::prelude::*;

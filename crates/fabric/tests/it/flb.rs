@@ -93,8 +93,8 @@ fn rates(spec: &NetworkSpec, pinned: Option<[u32; 3]>) -> ([f64; 3], [f64; 3], S
     (rate(a, b, 2000.0), rate(c, d, 5800.0), simulation)
 }
 
-/// Returns the testbed with a load balancer that draws paths, and a seed for which f0 has a path of
-/// its own and f1 and f2 share a path.
+/// Returns the testbed with a load balancer that draws paths. With its seed, f0 has a path of its
+/// own, and f1 and f2 share a path.
 fn seed_of_the_paper(load_balance: &LoadBalanceConfig) -> NetworkSpec {
     let spec = |seed| NetworkSpec { seed, ..testbed(load_balance.clone()) };
     let is_so = |spec: &NetworkSpec| {
@@ -330,8 +330,8 @@ fn a_slower_path_has_more_delay_if_links_count() {
 
 // --------------------------------------------------------------------------------------- isolation
 
-/// Returns leaf 8's greatest numbers of isolated flows and isolation paths at one instant, observed
-/// every microsecond while these flows run, and both numbers in the end.
+/// Returns leaf 8's greatest numbers of isolated flows and of isolation paths, observed every
+/// microsecond while these flows run, and both numbers in the end.
 fn isolation(spec: NetworkSpec, flows: Vec<FlowSpec>) -> ((u64, u64), (u64, u64)) {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let mut most = (0, 0);

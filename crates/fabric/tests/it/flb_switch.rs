@@ -240,9 +240,10 @@ fn acks_leave_congested_queues_as_well() {
     assert_eq!(notified.last(), Some(&(1176, false)));
 }
 
-/// Equation 4 reduces the bound of 100 KB by the queue's growth during 2 N d, which is 2 us, since
-/// the packets of the script have passed one link. In 177 ns, three or five packets arrive and two
-/// leave. The queue becomes congested at the reduced bound, with a tolerance of two packets.
+/// Equation 4 reduces the bound of 100 KB by the queue's growth during 2 N d. This time is 2 us,
+/// because the packets of the script have passed one link. In 177 ns, three or five packets arrive
+/// and two leave. The queue becomes congested at the reduced bound, with a tolerance of two
+/// packets.
 #[test]
 fn equation_4_includes_the_growth_of_the_queue() {
     let congested = |per_step: u32| {
@@ -453,7 +454,7 @@ fn waiting(edge: &Script) -> [u64; 3] {
     [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
 }
 
-/// Five packets of flow 0 arrive together. The last packet waits for four, of which the first has
+/// Five packets of flow 0 arrive together. The last packet waits for four. The first of these has
 /// 16 B more and is on the wire, so the wait is 89.76 + 3 x 88.48 = 355.2 ns. The next packet
 /// changes its uplink if it follows at least 355.2 ns later.
 #[test]

@@ -269,8 +269,8 @@ fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
 /// path gets somewhat more in the first round trip after its metric has aged. With an ageing time
 /// of 10 ms, longer than the run, flows avoid the slow path once it has been busy. It gets flows
 /// until the first feedback, and a few flows when the fast path has become as busy. Under ECMP and
-/// LetFlow half of the bytes take each path, with a tolerance of five standard deviations of 0.011:
-/// hardly any flow has more than one flowlet.
+/// LetFlow half of the bytes take each path, because hardly any flow has more than one flowlet. The
+/// tolerance is five standard deviations of 0.011.
 #[test]
 fn conga_sends_most_flowlets_over_the_better_path() {
     let share = |load_balance| many_flows(load_balance).0;

@@ -239,8 +239,8 @@ fn discarded_packets_are_not_delivered() {
     assert_eq!(outcomes[0].account.as_ref().unwrap().delivered, 40);
 }
 
-/// Because the timer is too short, the only packet of a flow is sent three times before the first
-/// copy arrives over a link of 30 us. The account explains the first copy, which will complete the
+/// The timer is too short for a link of 30 us, so the only packet of a flow is sent three times
+/// before the first copy arrives. The account explains the first copy, which will complete the
 /// flow.
 #[test]
 fn of_several_copies_the_first_is_explained() {

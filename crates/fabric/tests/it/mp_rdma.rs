@@ -260,8 +260,8 @@ fn a_lost_tail_is_repeated_after_the_timeout() {
         outcomes[0].reception.finish.unwrap()
     };
     let own = finish(RecoveryConfig::MpRdma(Default::default()));
-    // The flow finishes 8 ms after the start of the first packet, plus four links of 1 us with 1122
-    // B on each, plus the second packet of 1106 B.
+    // The timer fires 8 ms after the start of the first packet. That packet then passes four links
+    // of 1 us with 1122 B on each, followed by the second packet of 1106 B.
     let path = Duration::from_ps(4 * (1_000_000 + 1122 * 80) + 1106 * 80);
     assert_eq!(own, Time::ZERO + Duration::from_ms(8) + path);
     let timeout = Duration::from_us(500);

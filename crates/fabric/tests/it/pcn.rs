@@ -243,8 +243,8 @@ fn a_duplicate_does_not_restart_a_receivers_timer() {
     assert_eq!(simulation.counters().get("cnps_received"), None);
 }
 
-/// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us, and one of
-/// them also sends to that host's neighbour. At first the flows fill the buffer and are paused.
+/// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us. One of the
+/// 24 also sends to that host's neighbour. At first the flows fill the buffer and are paused.
 /// Later, increases add 0.78 Gb/s per flow and period: too little to fill the buffer between two
 /// CNPs.
 #[test]

@@ -484,8 +484,8 @@ fn a_pause_repeated_after_a_failure_repeats_its_causes() {
     assert_eq!(first, s.next_pause());
 }
 
-/// With quanta, the wait ends when every pause by the peer must have expired: after 1 us on the
-/// link, a response time of 2 us, and a pause of 5.12 us.
+/// With quanta, the wait ends when every pause by the peer must have expired. This takes 1 us on
+/// the link, a response time of 2 us, and a pause of 5.12 us.
 #[test]
 fn a_recovered_link_with_quanta_waits_a_finite_time() {
     let pfc =

@@ -88,8 +88,8 @@ fn a_path_that_was_chosen_counts_as_longer() {
     }
 }
 
-/// Every 10 us, a probe in the class of the flows is sent along each path to the edge switch of
-/// current flows, and ends at that edge switch. After the flows no more probes are sent.
+/// Every 10 us, a probe in the class of current flows is sent along each path to the edge switch of
+/// their destinations. The probe ends at that edge switch. After the flows no more probes are sent.
 #[test]
 fn paths_are_probed_while_flows_use_them() {
     let config = ProteusConfig {
@@ -173,8 +173,8 @@ fn paths_that_cannot_be_probed_are_measured_with_packets() {
 }
 
 /// A metric of 256 corresponds to 12,500 B within 1 us. At a spine with an idle link, a packet of
-/// 1,106 B gives a load of 22, and a notice of 84 B behind it, 1,190 B in all, gives 24. A stamp or
-/// probe that passed a link with a higher load keeps that value.
+/// 1,106 B gives a load of 22. With a notice of 84 B behind the packet, 1,190 B in all, the load is
+/// 24. A stamp or probe that passed a link with a higher load keeps that value.
 #[test]
 fn the_busiest_link_counts() {
     let config = ProteusConfig { dre_period: Duration::from_us(1), alpha: 1.0, ..Default::default() };
@@ -220,9 +220,9 @@ fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
     leaf.next_data(at + 1).unwrap().0
 }
 
-/// A path without queues takes half a base round-trip time. The base round-trip time consists of 2
-/// x 4 links of 1 us, 4 x 88.48 ns for the packet and 4 x 6.88 ns for its ACK, 8,381.44 ns in all.
-/// With `low_delay = 1.5`, a delay is low if the extra delay is below a quarter of the round trip,
+/// A path without queues takes half a base round-trip time. The base round-trip time is 8,381.44
+/// ns: 2 x 4 links of 1 us, 4 x 88.48 ns for the packet and 4 x 6.88 ns for its ACK. With
+/// `low_delay = 1.5`, a delay is low if the extra delay is below a quarter of the round trip,
 /// 2,095,360 ps. An idle path below this limit is preferred to a path with some load. An idle path
 /// at the limit is not.
 #[test]
@@ -313,8 +313,8 @@ fn a_flow_moves_for_a_gain_that_keeps_its_order() {
     }
 }
 
-/// A path of 10 us is not taken instead of a path of 30 us if it is in a worse class, because its
-/// links are busy and those of the present path are not.
+/// A flow does not move from a path of 30 us to a path of 10 us in a worse class. The links of the
+/// faster path are busy, and those of the present path are not.
 #[test]
 fn a_flow_moves_to_no_path_of_a_worse_class() {
     for (busy, moves) in [(152, true), (153, false)] {

@@ -124,8 +124,8 @@ pub(crate) fn with_delay(mut spec: NetworkSpec) -> NetworkSpec {
 /// Port of switch 7 to switch 8.
 pub(crate) const P7: PortIx = 3;
 
-/// Switch 7 with flows 0 to 2, which arrive on port 0: X passes both P6 (switch 8 to 9) and P5
-/// (switch 9 to host 3), Y passes P6 only, and W neither.
+/// Switch 7 with the flows X, Y and W, numbered 0 to 2, which arrive on port 0. X passes both P6
+/// (switch 8 to 9) and P5 (switch 9 to host 3), Y passes only P6, and W passes neither.
 pub(crate) struct Line {
     pub(crate) s: Script,
     pub(crate) p6: PortId,

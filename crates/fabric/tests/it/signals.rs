@@ -7,8 +7,8 @@ use backwater_fabric::model::ledger::{SignalKind, Signals};
 /// Signals of one kind: count, first and last time by flow and port.
 type SignalsByPort = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;
 
-/// Returns two leaves and a spine, in which three hosts of the first leaf send to one host of the
-/// second leaf, and one sends to the other host. PAUSEs spread the congestion to several ports.
+/// Returns two leaves and a spine. Three hosts of the first leaf send to one host of the second
+/// leaf, and one host sends to the other. PAUSEs spread the congestion to several ports.
 fn incast(congestion: CongestionConfig) -> NetworkSpec {
     let mut spec = network(6, 3);
     let gbps = |b| if b == 8 { 400 } else { 100 };

@@ -240,9 +240,9 @@ fn notices_at_the_floor_are_counted() {
 }
 
 /// T_c is 400 ns, and dQ/dt is measured over at least 1 us. If packets arrive 100 ns apart, a queue
-/// of k packets has grown by k packets in that interval, or 0.4 k packets in T_c, so the threshold
-/// is 10 - 0.4 k. If packets arrive 1 us apart, the queue grows by two packets in 1 to 2 us, so the
-/// threshold is 10 - 0.8.
+/// of k packets has grown by k packets in that interval. This is 0.4 k packets in T_c, so the
+/// threshold is 10 - 0.4 k. If packets arrive 1 us apart, the queue grows by two packets in 1 to 2
+/// us, so the threshold is 10 - 0.8.
 #[test]
 fn equation_5_includes_the_growth_of_the_queue() {
     let eq5 = SrccConfig {

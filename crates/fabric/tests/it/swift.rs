@@ -93,10 +93,10 @@ fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Measures {
     }
 }
 
-/// Eight windows of w packets take 8 x 88.48 ns x w on the receiver's link. This is equal to the
-/// target delay: 4.19 us of base round-trip time, 8 us of queueing and, with a range of 60.95 us,
-/// 19.9 us / sqrt(w) - 1.99 us of flow scaling. The solution is w = 20.6. The target is then 14.6
-/// us, of which a queue of 118 packets takes 10.4 us.
+/// Eight windows of w packets take 8 x 88.48 ns x w on the receiver's link. This time equals the
+/// target delay, which consists of 4.19 us of base round-trip time, 8 us of queueing, and flow
+/// scaling. With a range of 60.95 us, flow scaling adds 19.9 us / sqrt(w) - 1.99 us. The solution
+/// is w = 20.6. The target is then 14.6 us, of which a queue of 118 packets takes 10.4 us.
 #[test]
 fn windows_hold_the_queue_where_the_delay_is_the_target() {
     let seen = watch(8, 100, SwiftConfig::default());

@@ -1,9 +1,10 @@
 //! Converts the inputs of an HPCC-family simulator to a scenario.
 //!
 //! The scenario refers to the original files. It contains the options of `config.txt` and the
-//! constants of the simulator: frame sizes, buffer rules (headroom 3 C D per port, 4096 B of
-//! private buffer, alpha 1/8 that grows with the rate of a port, 3 KiB between PAUSE and RESUME),
-//! Go-Back-N with at most one NACK per 500 us and without timeout.
+//! constants of the simulator. These are frame sizes, buffer rules, and Go-Back-N with at most one
+//! NACK per 500 us and without timeout. The buffer rules are a headroom of 3 C D per port, 4096 B
+//! of private buffer, an alpha of 1/8 that grows with the rate of a port, and 3 KiB between PAUSE
+//! and RESUME.
 
 use super::config::{Config, SHARE, share};
 use super::text::decimal;

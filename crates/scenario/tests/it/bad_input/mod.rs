@@ -100,8 +100,8 @@ fn every_invalid_scenario_has_the_expected_messages() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The trace contains all events of a second: 12 links at 100 Gb/s with two directions each, 11.4
-/// million frames per direction, and 6 events per frame.
+/// The trace contains all events of a second. There are 12 links at 100 Gb/s with two directions
+/// each, 11.4 million frames per direction, and 6 events per frame.
 #[test]
 fn a_large_trace_is_a_warning() {
     let text = invalid("pauses = true", "pauses = true\ntrace = {}").replace("until = \"1 ms\"", "until = \"1 s\"");
