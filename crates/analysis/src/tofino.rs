@@ -127,7 +127,7 @@ mod tests {
         (blocks * BLOCK_BYTES) as f64 / f64::from(1 << 20)
     }
 
-    /// The figures of section V, to the last printed digit.
+    /// Checks the figures of section V to the last printed digit.
     #[test]
     fn the_papers_fat_tree() {
         let memory = memory(36).unwrap();

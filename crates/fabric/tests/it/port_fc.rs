@@ -661,7 +661,7 @@ fn pauses_received_by_a_failed_link_are_withdrawn() {
 #[test]
 fn link_failures_leave_no_state() {
     for reconvergence in [None, Some(Duration::from_us(40))] {
-        // Links of server 1 to switches 16 and 21, and the first link of switch 22.
+        // These are the links of server 1 to switches 16 and 21, and the first link of switch 22.
         for link in [1, 17, 18] {
             let mut spec = network(4, 1, thresholds(30_000, 20_000));
             spec.faults = vec![LinkFault { link, down: at_us(60), up: at_us(2_000) }];

@@ -224,7 +224,7 @@ fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
 /// ns: 2 x 4 links of 1 us, 4 x 88.48 ns for the packet and 4 x 6.88 ns for its ACK. With
 /// `low_delay = 1.5`, a delay is low if the extra delay is below a quarter of the round trip,
 /// 2,095,360 ps. An idle path below this limit is preferred to a path with some load. An idle path
-/// at the limit is not.
+/// at the limit is not preferred.
 #[test]
 fn a_delay_is_low_below_a_share_of_half_a_round_trip() {
     let spec = leaf_spine(steady(ProteusConfig { low_delay: 1.5, ..Default::default() }));

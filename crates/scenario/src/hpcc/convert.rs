@@ -445,7 +445,8 @@ impl Translation<'_> {
 /// Class of data if a file has none.
 const DATA: Class = Class(3);
 
-/// Returns HPCC's headroom of a port: three times C D, rounded down to whole bytes first.
+/// Returns HPCC's headroom of a port: three times C D, where C D is first rounded down to whole
+/// bytes.
 fn headroom(rate: Rate, delay: Duration) -> u64 {
     3 * rate.bytes_in(delay)
 }

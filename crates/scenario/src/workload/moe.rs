@@ -104,7 +104,7 @@ impl TrafficOptions for MoeConfig {
             _ => {}
         }
         let hosts: usize = groups.iter().map(Vec::len).sum();
-        // Iterations that begin within the window.
+        // Number of iterations that begin within the window.
         let fitting = self.interval.map_or(1.0, |interval| (part.length().ps() as f64 / interval.ps() as f64).ceil());
         let expected = hosts as f64 * bursts as f64 * f64::from(self.iterations).min(fitting);
         part.check_count(expected);
