@@ -423,8 +423,8 @@ tables! {
         start_ps: Time,
         /// Time at which the RESUME was made. Null if the run ended first.
         end_ps: Option<Time>,
-        /// Length of the window from `start_ps` in which the next two columns count: until packets
-        /// in flight have arrived. 0 if the window of an earlier stop was not over.
+        /// Length of the window from `start_ps` in which the next two columns count. In this time,
+        /// packets in flight arrive. 0 if the window of an earlier stop was not over.
         window_ps: Duration,
         /// Bytes that entered the queue in the window.
         arrived_bytes: u64,
@@ -504,7 +504,7 @@ tables! {
         peak_buffer_bytes: u64,
         /// Largest number of queues beyond the class queues that one port used at once.
         peak_queues: u16,
-        /// Largest number of these queues that held packets at once, at any port.
+        /// Largest number of such queues that held packets at once, at any port.
         peak_filled_queues: u16,
         /// Frames lost, for any cause.
         dropped_frames: u64,

@@ -130,7 +130,7 @@ pub struct RouteConfig {
     pub at: NodeList,
     /// Destinations by name or pattern.
     pub to: NodeList,
-    /// Next hop of the packets: a node with a link to all of these switches.
+    /// Next hop of the packets: a node that has a link to each switch in `at`.
     pub next: String,
 }
 
@@ -192,9 +192,9 @@ pub struct ProbesConfig {
     pub queues: bool,
     /// Record every PAUSE. Default true.
     pub pauses: bool,
-    /// Record, for every paused ingress queue of a switch, the bytes that arrive and depart during
-    /// the pause, and the headroom in use; and for every switch the local maxima of the headroom in
-    /// use. Default false.
+    /// Record each pause of a switch's ingress queue: the bytes that arrive and depart during the
+    /// pause, and the headroom in use. Record also the local maxima of the headroom in use at each
+    /// switch. Default false.
     pub ingress: bool,
     /// Sample the payload delivered to flows, by tag and role. Default false, since every sample
     /// then reads every active flow.

@@ -112,11 +112,11 @@ pub trait CongestionOptions: Options {
 
     /// Checks the options against the facts of one sender. The model calls it for every kind of
     /// sender and reports identical diagnostics once.
-    fn check_at(&self, _sender: &SenderFacts, _findings: &mut Diagnostics) {}
+    fn check_at(&self, _sender: &SenderFacts, _diagnostics: &mut Diagnostics) {}
 
     /// Checks the options against the facts of one switch, or of one relaying host with a
     /// congestion point.
-    fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Diagnostics) {}
+    fn check_at_switch(&self, _site: &Site<'_>, _diagnostics: &mut Diagnostics) {}
 
     /// Returns the effective values of the options at a sender.
     fn effective_values(&self, _sender: &SenderFacts) -> EffectiveValues {

@@ -42,7 +42,7 @@ pub trait FlowControlOptions: Options {
     }
 
     /// Checks the options against the links and against the flow controls of the other switches.
-    fn check_among(&self, _network: &FlowControlContext<'_>, _findings: &mut Diagnostics) {}
+    fn check_among(&self, _network: &FlowControlContext<'_>, _diagnostics: &mut Diagnostics) {}
 
     /// Returns the effective values of the options in a network with this largest base round-trip
     /// time.

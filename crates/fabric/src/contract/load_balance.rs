@@ -39,7 +39,7 @@ pub trait LoadBalanceOptions: Options {
 
     /// Checks the options against the facts of one switch. The model calls it for every kind of
     /// switch and reports identical diagnostics once.
-    fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Diagnostics) {}
+    fn check_at_switch(&self, _site: &Site<'_>, _diagnostics: &mut Diagnostics) {}
 
     /// Returns true if switches send notices back along the packets' path. Packets then record
     /// their path.

@@ -162,7 +162,7 @@ impl Simulation {
         for pipeline in
             self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.switch.as_mut())
         {
-            let mut seen = pipeline.take_findings(self.now);
+            let mut seen = pipeline.take_records(self.now);
             stops.append(&mut seen.stops);
             peaks.append(&mut seen.peaks);
         }

@@ -58,12 +58,12 @@ pub(crate) struct IngressProbe {
     peaks: Peaks,
     /// Number of paused queues.
     stopped: u16,
-    diagnostics: IngressFindings,
+    records: IngressRecords,
 }
 
-/// Findings of a probe since they were last taken.
+/// Records of a probe since they were last taken.
 #[derive(Debug, Default)]
-pub(crate) struct IngressFindings {
+pub(crate) struct IngressRecords {
     pub(crate) stops: Vec<Stop>,
     pub(crate) peaks: Vec<HeadroomPeak>,
 }
@@ -124,7 +124,7 @@ impl IngressProbe {
             ports: site.ports.iter().map(port).collect(),
             peaks: Peaks { prominence, ..Peaks::default() },
             stopped: 0,
-            diagnostics: IngressFindings::default(),
+            records: IngressRecords::default(),
         }
     }
 
@@ -179,15 +179,15 @@ impl IngressProbe {
         let (begun, ended) = (ingress.stopped.minus(before), before.minus(ingress.stopped));
         for class in ended.iter() {
             let queue = &mut ingress.queues[class.index()];
-            self.diagnostics.stops.extend(queue.close(now));
+            self.records.stops.extend(queue.close(now));
             let Some(stop) = queue.stop.take().map(|stop| Stop { to: now, ..stop }) else { continue };
             let is_counted = stop.window > Duration::ZERO && queue.count.is_some();
-            if is_counted { queue.ended = Some(stop) } else { self.diagnostics.stops.push(stop) }
+            if is_counted { queue.ended = Some(stop) } else { self.records.stops.push(stop) }
         }
         self.stopped = self.stopped + begun.iter().count() as u16 - ended.iter().count() as u16;
         for class in begun.iter() {
             let queue = &mut ingress.queues[class.index()];
-            self.diagnostics.stops.extend(queue.close(now));
+            self.records.stops.extend(queue.close(now));
             let window = if queue.count.is_none() { ingress.window } else { Duration::ZERO };
             queue.count.get_or_insert(Count { until: now + window, arrived: 0, departed: 0 });
             let (at, headroom) = queue.arrival;
@@ -206,11 +206,11 @@ impl IngressProbe {
         }
     }
 
-    /// Takes the findings that are complete by `now`.
-    pub(crate) fn take_findings(&mut self, now: Time) -> IngressFindings {
+    /// Takes the records that are complete by `now`.
+    pub(crate) fn take_records(&mut self, now: Time) -> IngressRecords {
         let queues = self.ports.iter_mut().flat_map(|port| &mut port.queues);
-        self.diagnostics.stops.extend(queues.filter_map(|queue| queue.close(now)));
-        std::mem::take(&mut self.diagnostics)
+        self.records.stops.extend(queues.filter_map(|queue| queue.close(now)));
+        std::mem::take(&mut self.records)
     }
 
     /// Returns the incomplete stops as of `now`.
@@ -229,7 +229,7 @@ impl IngressProbe {
 
     fn close(&mut self, ingress: PortIx, class: Class, now: Time) {
         let queue = &mut self.ports[ingress].queues[class.index()];
-        self.diagnostics.stops.extend(queue.close(now));
+        self.records.stops.extend(queue.close(now));
     }
 
     /// Updates the peak headroom of a queue and of the switch.
@@ -246,12 +246,7 @@ impl IngressProbe {
         }
         let node = self.node;
         let peak = self.peaks.next(buffer.occupancy().headroom, (now, stopped));
-        self.diagnostics.peaks.extend(peak.map(|(headroom, (at, stopped))| HeadroomPeak {
-            node,
-            at,
-            headroom,
-            stopped,
-        }));
+        self.records.peaks.extend(peak.map(|(headroom, (at, stopped))| HeadroomPeak { node, at, headroom, stopped }));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ids::{Class, ClassMask, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
-use crate::model::probe::{IngressFindings, IngressProbe};
+use crate::model::probe::{IngressProbe, IngressRecords};
 use crate::network::spec::{NetworkSpec, RelayConfig};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
@@ -147,9 +147,9 @@ impl Switch {
         self.probe.as_deref()
     }
 
-    /// Takes the probe's diagnostics since the last call.
-    pub(crate) fn take_findings(&mut self, now: Time) -> IngressFindings {
-        self.probe.as_mut().map(|probe| probe.take_findings(now)).unwrap_or_default()
+    /// Takes the probe's records since the last call.
+    pub(crate) fn take_records(&mut self, now: Time) -> IngressRecords {
+        self.probe.as_mut().map(|probe| probe.take_records(now)).unwrap_or_default()
     }
 
     /// Informs the probe of a frame, about to leave through `port`, that pauses or resumes

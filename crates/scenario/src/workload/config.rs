@@ -77,7 +77,8 @@ pub struct Common<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// An incast, or another culprit: flows on its paths may be its victims.
+    /// A flow of an incast, or of other traffic that causes congestion. Flows on its paths may be
+    /// its victims.
     Incast,
     /// Any other flow.
     Other,

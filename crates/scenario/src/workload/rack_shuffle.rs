@@ -34,8 +34,8 @@ pub struct RackShuffleConfig {
     /// Pyrrha's authors: true).
     #[serde(default)]
     pub one_receiver: bool,
-    /// Delay of a sender's other flows after its first. Default "0 s" (the generator of Pyrrha's
-    /// authors: one round trip).
+    /// Time from the start of a sender's first flow to the start of its other flows. Default "0 s"
+    /// (the generator of Pyrrha's authors: one round trip).
     #[serde(default)]
     pub later: Duration,
     /// Sizes of the flows. Pyrrha's flows have one BDP each.
