@@ -254,10 +254,10 @@ class Summary:
         if self.deadlock is not None:
             waits = "; ".join(f"{number}. {queue}" for number, queue in enumerate(self.deadlock.cycle, 1))
             lines.append(
-                f"Deadlock since {style.duration(self.deadlock.onset_ps)}: each queue waits for the next, the last "
-                f"for the first: {waits}. Dropping the packets of one queue ends it, as a PFC watchdog would. The "
-                "cycle cannot form if no flow passes from one of these queues into the next: give these flows "
-                "another path, or another class after that link"
+                f"Deadlock since {style.duration(self.deadlock.onset_ps)}: each queue waits for the next, and the last "
+                f"for the first: {waits}. A PFC watchdog would end the deadlock by dropping the packets of one queue. "
+                "To prevent it, give the flows between two of these queues another path, or another class after the "
+                "link between them"
             )
         return lines
 

@@ -225,7 +225,7 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
     headers = ("flow", "from → to", *blame, "size", "time", "slowdown", "blocked")
     note = "blocked: time behind PAUSEs caused by ports off the flow's path."
     if are_known:
-        note = f"largest reason: share of the flow's time; after the flow's own data, the largest wait. {note}"
+        note = f"largest reason: with its share of the flow's time; if it is no wait, the largest wait follows. {note}"
     else:
         note += " `backwater why RESULT` finds the largest reason of each flow; `probes.flows` records it."
     return View("Slowest flows", headers, rows, text_columns=2 + len(blame), note=note, folding=1 + len(blame))

@@ -131,8 +131,8 @@ def test_a_range_bounds_every_place_and_the_best_place(least: float, greatest: f
         (grid(old=[[1], [0]], new=[[2], [2]]), "baseline is 0 at old, 2, seed 1"),
         (grid(old=[[1]], new=[[math.nan]]), "value is nan at new, 1, seed 1"),
         (grid(old=[[math.inf]], new=[[1]]), "baseline is inf at old, 1, seed 1"),
-        (grid(old=[[1]]), "the grid has none of its points"),
-        ({}, "the grid has none of its points"),
+        (grid(old=[[1]]), "no point of the grid matches the claim"),
+        ({}, "no point of the grid matches the claim"),
     ],
 )
 @pytest.mark.parametrize("compare", ["ratio", "reduction"])
@@ -286,7 +286,7 @@ def test_what_does_not_happen_cannot_be_avoided() -> None:
     keys: dict[str, Any] = {"compare": "reduction", "at_least": 0.6, "unit": "yes/no", **AGAINST}
     assessment = check(grid(old=[[1, 1, 1, 0]], new=[[0, 0, 1, 0]]), **keys)
     assert assessment.estimates[""].mean == pytest.approx(2 / 3)
-    assert check(grid(old=[[0, 0]], new=[[0, 1]]), **keys).note == "every baseline is no"
+    assert check(grid(old=[[0, 0]], new=[[0, 1]]), **keys).note == "the baseline is no at every point"
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_missing_and_non_finite_values_give_no_result(
     assert all(math.isfinite(each.mean) for each in assessment.estimates.values())
 
 
-NOTES = ("no value", "no baseline", "value is", "baseline is", "comparison is", "the grid has none")
+NOTES = ("no value", "no baseline", "value is", "baseline is", "comparison is", "no point of the grid")
 
 
 @given(st.lists(SEEDS.map(lambda of: of * 2), min_size=1, max_size=2), bounds(), NEUTRAL)

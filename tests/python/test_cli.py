@@ -237,7 +237,8 @@ def test_a_closed_pipe_is_code_7(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_explain_estimates_memory(small: Path) -> None:
     outcome = command_line("explain", "--memory", small, code=0)
-    assert all(word in outcome.output for word in ("ports", "flows at once", "frames at once", "all")), outcome.output
+    parts = ("ports", "concurrent flows", "frames in the network", "all")
+    assert all(part in outcome.output for part in parts), outcome.output
 
 
 def test_explain_folds_long_lists_and_json_does_not(small: Path) -> None:

@@ -369,7 +369,7 @@ def test_the_same_run_counts_once_with_a_note(tmp_path: Path) -> None:
     assert (group.seeds, group.size) == ([1, 2], "2 seeds")
     [note] = grouped.notes
     assert f"{tmp_path / 'a'} and {tmp_path / 'copy'} are the same run" in note
-    assert "It counts once" in note
+    assert "are counted once" in note
     command_line("compare", *directories, "-o", tmp_path / "page.html", error="are the same run")
     assert "are the same run" in (tmp_path / "page.html").read_text()
     assert compared(*directories)["notes"] == [note]
@@ -381,7 +381,7 @@ def test_different_runs_of_one_seed_are_separate_groups(tmp_path: Path) -> None:
     assert [group.label for group in grouped.groups] == ["old", "new"]
     [note] = grouped.notes
     assert f"{old} and {new} have the same settings and seed 1, but different results." in note
-    assert "do not record every cause" in note
+    assert "Possible causes are" in note
     assert views.differences(grouped).note == "The scenarios are the same."
 
 

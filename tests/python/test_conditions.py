@@ -132,7 +132,7 @@ def test_identical_runs_leave_nothing_to_check(tmp_path: Path) -> None:
     folders = [tmp_path / "old", tmp_path / "new"]
     outcome = command_line("compare", *folders, "--fail-if", "fct.mean > 90% of 1", "--fail-if", "fct.mean > 3 us")
     assert outcome.exit_code == 0
-    assert "fct.mean > 90% of 1 is not checked: all results are the same runs" in outcome.stderr
+    assert "fct.mean > 90% of 1 is not checked: all results are from the same runs" in outcome.stderr
     assert last(outcome) == ["1 check made, 1 passed"]
 
 

@@ -123,7 +123,7 @@ def test_routes_are_the_first_shortest_paths_from_the_sender(document: dict[str,
     for source, target in itertools.permutations(hosts, 2):
         expected = found_one_by_one(document, source).get(target)
         if expected is None:
-            with pytest.raises(ValueError, match=f"no path leads from {source} to {target}"):
+            with pytest.raises(ValueError, match=f"there is no path from {source} to {target}"):
                 topology.shortest_paths([(source, target)])
         else:
             assert topology.shortest_paths([(source, target)]) == [expected]

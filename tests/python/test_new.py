@@ -103,7 +103,7 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     (here / "other.toml").unlink()
     # Choices of another file are not replaced. The readings of a copy have no scoring rule.
     outcome = command_line("new", "--experiment", "--like", "flb/fig08", code=2)
-    assert "choices.toml already exists, and flb/fig08 has its own choices" in outcome.output
+    assert "choices.toml already exists, but flb/fig08 needs its own choices file there" in outcome.output
     assert not (here / "fig08.toml").exists()
     command_line("reproduce", "mine.toml", "--readings", code=2, error="has no table [score]")
 
@@ -158,8 +158,8 @@ def test_existing_files_are_replaced_only_with_force(here: Path) -> None:
         (["--experiment", "--like", "pyrrha/fg14"], 'did you mean "pyrrha/fig14"?'),
         ([""], "'' is not a file name"),
         (["there.toml"], "there.toml is a directory"),
-        (["--experiment", "choices"], "choices.toml is reserved for the choices of a paper"),
-        (["choices"], "choices.toml is reserved for the choices of a paper"),
+        (["--experiment", "choices"], "choices.toml is reserved for the open choices of a paper"),
+        (["choices"], "choices.toml is reserved for the open choices of a paper"),
     ],
 )
 def test_errors_of_new_name_the_remedy(here: Path, arguments: list[str], words: str) -> None:

@@ -308,7 +308,7 @@ def test_witnesses_detect_a_changed_simulator(done: Path) -> None:
     changed = [kept.witnesses[0].model_copy(update={"fingerprint": "00ff"}), *kept.witnesses[1:]]
     (objection,) = witnesses.objections(experiment, kept.model_copy(update={"witnesses": changed}), now)
     assert "has the fingerprint" in objection
-    assert "recorded was 00ff: record it again, or say why in `stale`" in objection
+    assert "but 00ff was recorded: record it again, or say why in `stale`" in objection
 
 
 HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, until=None, fingerprint="a")
@@ -318,7 +318,7 @@ HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, until=None, finge
     ("changes", "words"),
     [
         ({}, ""),
-        ({"witnesses": [HERE.model_copy(update={"fingerprint": "b"})]}, "has the fingerprint a, recorded was b"),
+        ({"witnesses": [HERE.model_copy(update={"fingerprint": "b"})]}, "has the fingerprint a, but b was recorded"),
         ({"witnesses": [HERE.model_copy(update={"seed": 3})]}, "PFC, 10, seed 3 is no longer a point of the grid"),
         ({"witnesses": []}, "has no witness"),
         ({"definition": "0"}, "the experiment file has changed"),

@@ -52,10 +52,10 @@ def test_a_deadlock_is_described_by_its_cycle(tmp_path: Path) -> None:
     run = write_result(tmp_path, outcome="deadlock", deadlock={"onset_ps": 12_500_000, "cycle": cycle})
     (alarm,) = Result.load(run).summary.alarms()
     assert alarm == (
-        "Deadlock since 12.5 µs: each queue waits for the next, the last for the first: "
-        "1. a:eth1 to b (class 3, 20 KB of h0 → h2 (flow 4)); 2. b:0 to a (queue 9). Dropping the packets of one "
-        "queue ends it, as a PFC watchdog would. The cycle cannot form if no flow passes from one of these queues "
-        "into the next: give these flows another path, or another class after that link"
+        "Deadlock since 12.5 µs: each queue waits for the next, and the last for the first: "
+        "1. a:eth1 to b (class 3, 20 KB of h0 → h2 (flow 4)); 2. b:0 to a (queue 9). A PFC watchdog would end the "
+        "deadlock by dropping the packets of one queue. To prevent it, give the flows between two of these queues "
+        "another path, or another class after the link between them"
     )
 
 
@@ -201,4 +201,4 @@ def test_a_violation_names_the_assumptions_of_the_guarantee(tmp_path: Path) -> N
     assert result.summary.outcome == "violation"
     (first, *_) = json.loads((tmp_path / "result/run.json").read_text())["audit"]["violations"]
     assert "no headroom for a packet of lossless class 3" in first
-    assert "it is promised as long as servers' own ACKs" in first
+    assert "the lossless guarantee assumes that the servers' own ACKs" in first

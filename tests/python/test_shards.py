@@ -372,7 +372,7 @@ def test_what_is_being_made_is_not_merged(tmp_path: Path) -> None:
     ours.open()
     with ours.claiming(one):
         ours.keep_failed(one, ours.begin(one))
-        with pytest.raises(StoreError, match="is being made by another process"):
+        with pytest.raises(StoreError, match="another process is simulating"):
             ours.take(theirs, one.key)
     assert ours.failed(one)
     # A process that only checks the claim releases it soon.

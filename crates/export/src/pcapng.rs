@@ -31,8 +31,8 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
     run.need_trace(directory)?;
     if run.framing != "rocev2" {
         let message = format!(
-            "{} has network.framing = \"{}\", whose headers are too short for RoCEv2: use framing \"rocev2\" for \
-                captures",
+            "{} was simulated with network.framing = \"{}\", but a capture needs complete RoCEv2 headers: run the \
+                scenario again with --set network.framing=rocev2",
             directory.display(),
             run.framing
         );
@@ -84,14 +84,14 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
             let expected = size.at(row) as usize;
             if data.len() + 4 != expected {
                 let cause = format!(
-                    "a frame at {} ps has {expected} bytes, but its capture {}: {sent:?}",
+                    "a frame sent at {} ps has {expected} B, but its capture has {} B: {sent:?}",
                     time.at(row),
                     data.len() + 4
                 );
                 return Err(ExportError::Read { path: directory.join("events.parquet"), cause });
             }
             let Some(&interface_id) = interfaces.get(&sent.port) else {
-                let cause = format!("a frame is sent at {} ps on a port without a link: {sent:?}", time.at(row));
+                let cause = format!("a frame was sent at {} ps from a port without a link: {sent:?}", time.at(row));
                 return Err(ExportError::Read { path: directory.join("events.parquet"), cause });
             };
             let block = EnhancedPacketBlock {

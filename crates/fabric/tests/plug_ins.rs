@@ -159,7 +159,7 @@ fn what_is_not_registered_is_neither_read_nor_written() {
     let config = LoadBalanceConfig::custom(Toy::default());
     assert_eq!((config.name(), config.plug_in()), ("custom", None));
     let error = serde_json::to_value(&config).unwrap_err().to_string();
-    assert_eq!(error, "a mechanism that is not registered has no name to be written");
+    assert_eq!(error, "the mechanism is not registered, so it has no name in scenarios");
     // Built-ins are unchanged.
     let ecmp = read(json!({ "kind": "ecmp" })).unwrap();
     assert_eq!((ecmp.name(), ecmp.plug_in()), ("ecmp", None));
@@ -196,23 +196,36 @@ fn names_are_given_once_and_options_are_tables() {
     LoadBalanceConfig::register::<Toy>("toy-twice", "1").unwrap();
     let refused = |result: Result<(), Diagnostic>| result.unwrap_err().message;
     let message = refused(LoadBalanceConfig::register::<Toy>("toy-twice", "2"));
-    assert!(message.starts_with("mechanism \"toy-twice\": the name is taken (taken: ecmp, "), "{message}");
-    assert!(refused(LoadBalanceConfig::register::<Toy>("spray", "1")).contains("the name is taken"));
+    assert!(
+        message.starts_with(
+            "mechanism \"toy-twice\": the name is already in use (used names: ecmp, \
+        "
+        ),
+        "{message}"
+    );
+    assert!(refused(LoadBalanceConfig::register::<Toy>("spray", "1")).contains("the name is already in use"));
     for name in ["", "Toy", "my toy"] {
         let message = refused(LoadBalanceConfig::register::<Toy>(name, "1"));
-        assert_eq!(message, format!("mechanism \"{name}\": a name consists of lower-case letters, digits and hyphens"));
+        assert_eq!(
+            message,
+            format!(
+                "mechanism \"{name}\": the name may only contain lower-case letters, digits and \
+            hyphens"
+            )
+        );
     }
     assert_eq!(
         refused(LoadBalanceConfig::register::<Choice>("toy-choice", "1")),
-        "mechanism \"toy-choice\": its options must be a struct with named fields, or with none: struct Config {}"
+        "mechanism \"toy-choice\": its options must be a struct with named fields; without options, use struct Config \
+            {}"
     );
     assert_eq!(
         refused(LoadBalanceConfig::register::<HasKind>("toy-kind", "1")),
-        "mechanism \"toy-kind\": no option can be called kind: that is the name of the mechanism"
+        "mechanism \"toy-kind\": no option may be called kind: that key names the mechanism"
     );
     assert_eq!(
         refused(LoadBalanceConfig::register::<HasItself>("toy-itself", "1")),
-        "mechanism \"toy-itself\": its options contain themselves"
+        "mechanism \"toy-itself\": its options must not be recursive"
     );
     assert!(read(json!({ "kind": "toy-kind" })).is_err());
 }
@@ -276,7 +289,7 @@ fn the_schema_says_which_mechanisms_of_the_slot_options_may_contain() {
 #[test]
 fn options_that_contain_themselves_beside_their_slot_are_refused() {
     let refused = soon(|| CongestionConfig::register::<Chain>("chain", "1")).unwrap_err();
-    assert_eq!(refused.to_string(), "error: mechanism \"chain\": its options contain themselves");
+    assert_eq!(refused.to_string(), "error: mechanism \"chain\": its options must not be recursive");
 }
 
 #[test]

@@ -230,8 +230,8 @@ impl From<backwater_runner::Estimate> for Estimate {
         let parts = vec![
             counted("hosts and switches", nodes),
             counted("ports", ports),
-            counted("flows at once", flows),
-            counted("frames at once", frames),
+            counted("concurrent flows", flows),
+            counted("frames in the network", frames),
             ("pending events", None, events),
             ("tables being written, allocator", None, estimate.rest),
         ];
@@ -260,7 +260,9 @@ impl Run {
             let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let done = slot.as_ref().is_some_and(|run| run.progress().done);
             if !done && !interrupted {
-                return Err(PyRuntimeError::new_err("the run is not done: advance it, or finish(interrupted=True)"));
+                return Err(PyRuntimeError::new_err(
+                    "the run is not done: call advance(), or finish(interrupted=True)",
+                ));
             }
             let run = slot.take().ok_or_else(|| PyRuntimeError::new_err("the run is already finished"))?;
             let summary = run.finish().map_err(|error| run_error(&error))?;

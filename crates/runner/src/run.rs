@@ -478,7 +478,8 @@ impl Run {
             let ingress = fabric.port_name(drop.ingress);
             let site = fabric.site(drop.node);
             let presumed = site.flow_control.lossless_assumption.filter(|_| site.shape.relays);
-            let presumed = presumed.map(|what| format!("; it is promised as long as {what}")).unwrap_or_default();
+            let presumed =
+                presumed.map(|what| format!("; the lossless guarantee assumes that {what}")).unwrap_or_default();
             format!(
                 "{} at {node}: no headroom for a packet of lossless class {class} from port {ingress}{presumed}",
                 drop.at

@@ -85,7 +85,8 @@ struct Topology {
 ///
 /// If the text is invalid, a host does not exist, or a pair has no path.
 pub fn shortest_paths(topology: &str, pairs: &[(String, String)]) -> Result<Vec<Vec<usize>>, String> {
-    let Topology { nodes, links } = serde_json::from_str(topology).map_err(|error| format!("no topology: {error}"))?;
+    let Topology { nodes, links } =
+        serde_json::from_str(topology).map_err(|error| format!("invalid topology: {error}"))?;
     let numbers: HashMap<&str, NodeId> = nodes.iter().map(|node| node.name.as_str()).zip((0..).map(NodeId)).collect();
     let number = |name: &str| numbers.get(name).copied().ok_or_else(|| format!("there is no node \"{name}\""));
     let node = |node: &Node| NodeSpec { name: node.name.clone(), kind: node.kind };
@@ -103,7 +104,7 @@ pub fn shortest_paths(topology: &str, pairs: &[(String, String)]) -> Result<Vec<
     let path = |(source, target): &(String, String)| {
         let mut node = number(source)?;
         let way = routes.path(&wiring, node, &[], number(target)?, |_, ports| ports[0]);
-        let links = way.ok_or_else(|| format!("no path leads from {source} to {target}"))?.into_iter().map(|ix| {
+        let links = way.ok_or_else(|| format!("there is no path from {source} to {target}"))?.into_iter().map(|ix| {
             let port = wiring.port_at(node, ix);
             node = wiring.peer(port);
             link_of[port.id]
@@ -158,8 +159,8 @@ mod tests {
     #[test]
     fn missing_paths_and_nodes_are_errors() {
         let links = ["h0-s0", "h1-s1"];
-        assert_eq!(paths(&links, &[("h0", "h1")]), Err("no path leads from h0 to h1".into()));
+        assert_eq!(paths(&links, &[("h0", "h1")]), Err("there is no path from h0 to h1".into()));
         assert_eq!(paths(&links, &[("h0", "h2")]), Err("there is no node \"h2\"".into()));
-        assert!(shortest_paths("{}", &[]).is_err_and(|error| error.starts_with("no topology: missing field")));
+        assert!(shortest_paths("{}", &[]).is_err_and(|error| error.starts_with("invalid topology: missing field")));
     }
 }

@@ -55,7 +55,7 @@ def new(
     if path.is_dir():
         raise UsageError(f"{path} is a directory")
     if path.name == shipped.CHOICES:
-        raise UsageError(f"{path.name} is reserved for the choices of a paper", "choose another NAME")
+        raise UsageError(f"{path.name} is reserved for the open choices of a paper", "choose another NAME")
     if path.exists() and not force:
         raise UsageError(f"{path} already exists", "choose another NAME, or replace the file with --force")
     paper = Paper.find(known[like]) if experiment else None
@@ -63,7 +63,7 @@ def new(
     choices = path.parent / shipped.CHOICES
     if copied and choices.exists() and not force:
         hint = "write to another folder, or replace the file with --force"
-        raise UsageError(f"{choices} already exists, and {like} has its own choices", hint)
+        raise UsageError(f"{choices} already exists, but {like} needs its own choices file there", hint)
     console.write(path, read_text(known[like]))
     if copied:
         console.write(choices, copied)

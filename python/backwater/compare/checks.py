@@ -79,7 +79,7 @@ def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check
         checks += made
         notes += [note for each in made if (note := _seeds_differ(each))]
         if not made:
-            notes.append(f"{condition.text} is not checked: all results are the same runs")
+            notes.append(f"{condition.text} is not checked: all results are from the same runs")
         path = condition.measure.path if isinstance(condition.measure, RunMeasure) else ""
         counted = {f"counters.{name}" for run in grouped.runs.values() for name in run.summary.counters}
         if path.startswith("counters.") and path not in counted:

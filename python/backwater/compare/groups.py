@@ -212,7 +212,8 @@ def _without_copies(part: Sequence[ResultDirectory]) -> tuple[list[ResultDirecto
         if copies:
             names = style.listed([str(run.directory) for run in (first, *copies)])
             notes.append(
-                f"{names} are the same run: same settings, seed {first.summary.seed} and fingerprint. It counts once"
+                f"{names} are the same run (same settings, seed {first.summary.seed} and fingerprint) "
+                "and are counted once"
             )
     return once, notes
 
@@ -250,8 +251,8 @@ def _kept_apart(alike: Sequence[ResultDirectory]) -> str:
     also = f" (and others of {style.counted(len(of_seeds) - 1, 'more seed')})" if len(of_seeds) > 1 else ""
     return (
         f"{names} have the same settings and seed {_seed(of_seeds[0][0])}, but different results{also}. "
-        "Results do not record every cause: a file that the scenario reads, uncommitted sources of the simulator, "
-        "or the time of an interruption. They are separate groups, labelled by their directories"
+        "Possible causes are a changed file that the scenario reads, uncommitted changes of the simulator, or an "
+        "interruption. They are separate groups, labelled by their directories"
     )
 
 

@@ -370,7 +370,9 @@ def evaluate_places(claim: Claim, values: Values, scheme_values: Values | None =
             found.setdefault((*point.place.values(), *names), {})[point.seed] = sides
     if not found:
         raise MissingError(
-            "every baseline is no" if claim.unit == YES_OR_NO and claim.to else "the grid has none of its points"
+            "the baseline is no at every point"
+            if claim.unit == YES_OR_NO and claim.to
+            else "no point of the grid matches the claim"
         )
     differing = [len(set(names)) > 1 for names in zip(*found, strict=True)]
     places = [

@@ -310,7 +310,7 @@ class Store:
             raise DamagedError(damage)
         with self._holding_soon(key) as is_held:
             if not is_held:
-                raise StoreError(f"{here} is being made by another process")
+                raise StoreError(f"another process is simulating {here}")
             if self.damage(key) is None:
                 there, ours = (ResultDirectory.load(place).summary.fingerprint for place in (theirs, here))
                 if there != ours:

@@ -372,7 +372,7 @@ def _check_expectation(path: Keys, claim: Claim) -> Iterator[Diagnostic]:
     if claim.range is not None:
         for key in ("at_least", "at_most", "take"):
             if key in claim.model_fields_set:
-                hint = "range already bounds every place and the greatest"
+                hint = "range already sets both bounds and their places"
                 yield Diagnostic((*path, key), "excludes range", getattr(claim, key), hint)
         if claim.range.least > claim.range.greatest:
             message = f"must be at most greatest, {claim.range.greatest}"

@@ -90,4 +90,4 @@ def _differences(experiment: Experiment, record: Record, fingerprint_of: Callabl
         if point not in grid:
             yield f"the witness {point} is no longer a point of the grid"
         elif (found := fingerprint_of(witness)) != witness.fingerprint:
-            yield f"the witness {point} has the fingerprint {found}, recorded was {witness.fingerprint}"
+            yield f"the witness {point} has the fingerprint {found}, but {witness.fingerprint} was recorded"

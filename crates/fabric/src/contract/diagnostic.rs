@@ -206,7 +206,7 @@ impl Diagnostics {
         let least = Diagnostics::FINEST_CLOCK;
         if !is_off && interval.is_some_and(|interval| interval < least) {
             let or_zero = or_zero.map_or(String::new(), |zero| format!(", or \"0 s\" {zero}"));
-            let message = format_args!("must be at least {least}{or_zero}: every flow pays for every tick");
+            let message = format_args!("must be at least {least}{or_zero}: shorter intervals slow the simulation down");
             self.error(true, option, message);
         }
     }
@@ -215,7 +215,7 @@ impl Diagnostics {
     pub fn one_ack_per_packet(&mut self, scheme: &SchemeContext<'_>) {
         let name = scheme.congestion;
         let message =
-            format_args!("must be 1: the window of {name} can shrink to a packet, which would never be answered");
+            format_args!("must be 1: the window of {name} can shrink to one packet, for which no ACK would be sent");
         self.scenario_error(scheme.ack_every > 1, "host.ack_every", message);
     }
 

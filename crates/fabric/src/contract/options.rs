@@ -106,7 +106,21 @@ impl Shape {
         let (ports, most) = (self.ports, Shape::MOST_PAIRED_PORTS);
         if ports > most {
             return Err(format!(
-                "{mechanism} keeps state per pair of ports: a node may have at most {most} ports, but one has {ports}"
+                "{mechanism} supports at most {most} ports per node (it keeps state per pair of ports), but a node has \
+                    {ports}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Rejects hosts with several links, for `mechanism`, whose paths lead from edge to edge.
+    ///
+    /// # Errors
+    /// If a host has several links.
+    pub fn single_homed(&self, mechanism: &str) -> Result<(), String> {
+        if self.multihomed {
+            return Err(format!(
+                "{mechanism} supports hosts with one link only, and this network has hosts with several"
             ));
         }
         Ok(())

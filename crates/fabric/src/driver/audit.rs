@@ -72,7 +72,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
         let (added, removed) = (counters.received + counters.created, sent + counters.consumed + node.losses().bytes);
         if added != removed + held {
             let balance =
-                format!("{added} B received or created, but {removed} B sent, consumed or lost, and {held} B held");
+                format!("{added} B received or created, but {removed} B sent, consumed or lost and {held} B held");
             report(node.id, balance);
         }
         check_buffer(node, frames, &mut report);
@@ -93,7 +93,10 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
                 let obeyed: BTreeSet<PauseScope> =
                     upstream.flow_control().obeyed_pauses(peer.ix, upstream_port).into_iter().collect();
                 if sent != obeyed {
-                    report(node.id, format!("port {} paused {sent:?}, but its peer keeps {obeyed:?} paused", port.ix));
+                    report(
+                        node.id,
+                        format!("port {} has paused {sent:?}, but its peer obeys PAUSEs of {obeyed:?}", port.ix),
+                    );
                 }
             }
         }
@@ -116,7 +119,10 @@ fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(
         for (class, bytes) in (0u8..).map(Class).zip(classes) {
             let charged = switch.ingress_occupancy(ingress, class);
             if charged != *bytes {
-                let what = format!("ingress {ingress} class {}: {charged} B charged, {bytes} B in queues", class.0);
+                let what = format!(
+                    "ingress queue of port {ingress}, class {}: {charged} B charged, but {bytes} B in egress queues",
+                    class.0
+                );
                 report(node.id, what);
             }
         }
@@ -124,7 +130,7 @@ fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(
     let total: u64 = queued_bytes.iter().flatten().sum();
     let used = switch.occupancy().used;
     if total != used {
-        report(node.id, format!("{used} B of the buffer in use, {total} B in queues"));
+        report(node.id, format!("{used} B of the buffer charged, but {total} B in egress queues"));
     }
 }
 

@@ -42,7 +42,7 @@ impl<F: ?Sized> Custom<F> {
 
     /// Returns kind and options as in a scenario, if the mechanism is registered.
     pub(crate) fn written(&self) -> Result<Value, &'static str> {
-        let named = self.named.as_ref().ok_or("a mechanism that is not registered has no name to be written")?;
+        let named = self.named.as_ref().ok_or("the mechanism is not registered, so it has no name in scenarios")?;
         let kind = (KIND.to_owned(), named.name.into());
         let options = named.options.as_object().into_iter().flatten();
         Ok([kind].into_iter().chain(options.map(|(key, value)| (key.clone(), value.clone()))).collect())
@@ -92,7 +92,7 @@ impl<F: ?Sized> PlugIns<F> {
     ) -> Result<(), Diagnostic> {
         let error = |reason: &str| Diagnostic::error("", format!("mechanism \"{name}\": {reason}"));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
-            return Err(error("a name consists of lower-case letters, digits and hyphens"));
+            return Err(error("the name may only contain lower-case letters, digits and hyphens"));
         }
         // The schema is made before the lock is taken: options that contain a mechanism of this
         // slot query the same registry.
@@ -101,7 +101,7 @@ impl<F: ?Sized> PlugIns<F> {
         let mut taken = built_in.iter().chain(known.keys());
         if taken.any(|other| *other == name) {
             let all: Vec<&str> = built_in.iter().chain(known.keys()).copied().collect();
-            return Err(error(&format!("the name is taken (taken: {})", all.join(", "))));
+            return Err(error(&format!("the name is already in use (used names: {})", all.join(", "))));
         }
         known.insert(name, PlugIn { version, schema, read });
         Ok(())
@@ -143,11 +143,11 @@ fn schema_of<T: JsonSchema>(name: &str) -> Result<Map<String, Value>, &'static s
     }
     // After inlining, a schema contains a reference only if it contains itself.
     if json!(schema).to_string().contains("\"$ref\":") {
-        return Err("its options contain themselves");
+        return Err("its options must not be recursive");
     }
     let fields = schema.remove("properties").unwrap_or_default();
     if fields.get(KIND).is_some() {
-        return Err("no option can be called kind: that is the name of the mechanism");
+        return Err("no option may be called kind: that key names the mechanism");
     }
     let kind = (KIND.to_owned(), json!({ "type": "string", "const": name }));
     let fields = fields.as_object().cloned().unwrap_or_default();
@@ -161,4 +161,4 @@ fn schema_of<T: JsonSchema>(name: &str) -> Result<Map<String, Value>, &'static s
     Ok(schema)
 }
 
-const NO_TABLE: &str = "its options must be a struct with named fields, or with none: struct Config {}";
+const NO_TABLE: &str = "its options must be a struct with named fields; without options, use struct Config {}";

@@ -265,7 +265,8 @@ impl Fabric {
             let reserved = Bytes(reserved);
             let short = Bytes(reserved.get() - buffer.get() + 1);
             let reason = format!(
-                "headroom and private buffer of its ports take {reserved}, but the buffer has {buffer}, {short} too few"
+                "its ports reserve {reserved} as headroom and private buffer, but the buffer has {buffer}; increase it \
+                    by at least {short}"
             );
             node.error(&reason)
         });
@@ -304,7 +305,7 @@ impl Fabric {
             return Err("it has more than 4,294,967,294 packets".into());
         }
         if flow.class.0 > 7 || flow.class == Class::CONTROL {
-            return Err(format!("class {} is not a data class; those are 1 to 7", flow.class.0));
+            return Err(format!("class {} is not a data class, 1 to 7", flow.class.0));
         }
         if !flow.data_via.iter().chain(&flow.ack_via).all(|node| kind(*node).is_some_and(NodeKind::forwards)) {
             return Err("its pinned path goes through a node that does not forward packets".into());
@@ -321,7 +322,9 @@ impl Fabric {
             None => Err("there is no path through the switches of its pinned path".into()),
             Some(_) if via.is_empty() => Ok(()),
             Some(path) if path.len() > MAX_HOPS => Err(format!("its pinned path has more than {MAX_HOPS} hops")),
-            Some(path) if Route::fixed(&path).is_none() => Err(format!("its pinned path has a port above {}", u8::MAX)),
+            Some(path) if Route::fixed(&path).is_none() => {
+                Err(format!("its pinned path uses a port number above {}", u8::MAX))
+            }
             Some(path) => self.account_for_path(source, &path),
         }
     }

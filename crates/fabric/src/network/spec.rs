@@ -607,7 +607,8 @@ impl NetworkSpec {
                 kind(route.node).is_some_and(NodeKind::forwards) && kind(route.to).is_some_and(NodeKind::has_endpoint);
             let is_way = kind(route.next).is_some_and(NodeKind::forwards) || route.next == route.to;
             if !is_linked || !is_route || !is_way {
-                let rule = "a route is set at a switch, for a host, to a neighbour that is a switch or that host";
+                let rule = "a route must lead from a switch to a host, and its next node must be that host or a \
+                    neighbouring switch";
                 errors.push(Diagnostic::error("routes", rule));
             }
         }
@@ -642,21 +643,21 @@ impl NetworkSpec {
         }
         for fault in &self.faults {
             if fault.link >= self.links.len() || fault.up <= fault.down {
-                let rule = "a fault needs a link that exists and must end after it begins";
+                let rule = "a fault must name an existing link and end after it begins";
                 errors.push(Diagnostic::error("faults", rule));
             }
         }
         let mut faults: Vec<&LinkFault> = self.faults.iter().filter(|fault| fault.link < self.links.len()).collect();
         faults.sort_by_key(|fault| (fault.link, fault.down));
         for pair in faults.windows(2).filter(|pair| pair[0].link == pair[1].link && pair[1].down <= pair[0].up) {
-            let reason = "its faults overlap; one must be over before the next begins";
+            let reason = "its faults overlap; each must end before the next begins";
             errors.push(error(&self.links[pair[0].link], reason));
         }
         for (node, degree) in self.nodes.iter().zip(degree) {
             if let Some(ports) =
                 self.switch.ports.filter(|ports| node.kind == NodeKind::Switch && degree > usize::from(*ports))
             {
-                errors.push(node.error(&format!("has {degree} links, but a switch has {ports} ports")));
+                errors.push(node.error(&format!("has {degree} links, but a switch has {ports} ports (switch.ports)")));
             }
             if degree > usize::from(u16::MAX) {
                 errors.push(node.error(&format!("has {degree} links, must have at most {}", u16::MAX)));

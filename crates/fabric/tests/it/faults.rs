@@ -479,8 +479,7 @@ fn faults_of_one_link_that_overlap_are_refused() {
         let spec = NetworkSpec { faults, ..leaf_spine() };
         Fabric::new(spec).err().map(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    let message =
-        "error: topology: link s0 - s3: its faults overlap; one must be over before the next begins".to_owned();
+    let message = "error: topology: link s0 - s3: its faults overlap; each must end before the next begins".to_owned();
     assert_eq!(refused(vec![fault(7, us(10), us(100)), fault(7, us(50), us(60))]), Some(vec![message.clone()]));
     assert_eq!(refused(vec![fault(7, us(20), us(30)), fault(7, us(10), us(20))]), Some(vec![message.clone()]));
     assert_eq!(refused(vec![fault(7, us(10), Time::NEVER), fault(7, us(20), us(30))]), Some(vec![message]));

@@ -394,7 +394,7 @@ fn the_error_of_a_small_buffer_names_the_missing_bytes() {
     };
     let [fits, short] = [reserved + 1, reserved - 99_999].map(refusal);
     assert_eq!(fits, None);
-    assert!(short.as_ref().is_some_and(|short| short.ends_with("100 KB too few")), "{short:?}");
+    assert!(short.as_ref().is_some_and(|short| short.ends_with("by at least 100 KB")), "{short:?}");
 }
 
 #[test]

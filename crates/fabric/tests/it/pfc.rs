@@ -560,8 +560,8 @@ fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
     spec.switch.buffer = Bytes(1 << 40);
     let of = |option: &str, name: &str| {
         format!(
-            "error: {option}: {name} keeps state per pair of ports: \
-             a node may have at most 8192 ports, but one has 8193"
+            "error: {option}: {name} supports at most 8192 ports per node (it keeps state per pair of ports), but a \
+                node has 8193"
         )
     };
     assert_eq!(refusal(&spec), [of("switch.flow_control", "pfc")]);

@@ -122,7 +122,7 @@ class IngressCdf(Ingress, Distribution):
         """Titles of both axes, a note, and the text of an empty chart."""
         what, places = ("local maxima", "switches") if self.of_switches else ("stops", "queues")
         note = f"{what} of {places}, all seeds together"
-        return self.axis_title, f"share of {what}", note, "No ingress queue was stopped."
+        return self.axis_title, f"share of {what}", note, "No ingress queue sent a PAUSE."
 
 
 class OverSeeds(Chart):
@@ -175,7 +175,7 @@ class OverTime(ChartOverTime):
     @pydantic.model_validator(mode="after")
     def _one_axis(self) -> Self:
         if len({group.as_ or "rate" for group in self.groups.values()}) > 1:
-            raise ValueError("groups must be all rates or all shares, since they have one scale")
+            raise ValueError("groups must be all rates or all shares: a chart has one scale")
         return self
 
     @property

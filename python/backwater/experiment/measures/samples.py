@@ -40,7 +40,7 @@ class SampleMeasure(StatisticMeasure, Window):
     def _column_of_table(self) -> Self:
         if (self.table == "queues") != (self.column == "bytes"):
             raise ValueError(
-                f"{self.table} have no column {self.column}: queues have the column bytes, buffers all others"
+                f"{self.table} have no column {self.column}: queues have only the column bytes, buffers all others"
             )
         return self
 

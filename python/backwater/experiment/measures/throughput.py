@@ -47,11 +47,11 @@ class Throughput(Selection):
     @pydantic.model_validator(mode="after")
     def _frames_or_payload(self) -> Self:
         if self.of_flows and (self.hosts or self.direction):
-            raise ValueError("hosts and direction select frames, role and tag select the payload of flows: not both")
+            raise ValueError("hosts and direction select frames, role and tag the payload of flows: use only one kind")
         if self.ports and (self.of_flows or self.hosts or self.direction):
-            raise ValueError("ports select the frames that they send: without hosts, direction, role and tag")
+            raise ValueError("ports select the frames that they send: remove hosts, direction, role and tag")
         if self.of_flows and self.as_ == "share":
-            raise ValueError("the payload of flows has no share of a link: use as with ports or hosts")
+            raise ValueError('as = "share" applies to links: select ports or hosts instead of role and tag')
         return self
 
     @property
@@ -93,7 +93,7 @@ class ThroughputMeasure(ResultMeasure, Window, Throughput):
     @pydantic.model_validator(mode="after")
     def _over_ports(self) -> Self:
         if self.of_flows and self.stat is not None:
-            raise ValueError("stat is over ports: remove it, or role and tag")
+            raise ValueError("stat applies to ports: remove stat, or remove role and tag")
         return self
 
     @property

@@ -48,7 +48,7 @@ fn complaint(place: &str, what: &str) -> Vec<(String, String)> {
 #[test]
 fn bytes_that_appear_or_vanish_at_a_node_are_found() {
     let balance =
-        |added, removed| format!("{added} B received or created, but {removed} B sent, consumed or lost, and 0 B held");
+        |added, removed| format!("{added} B received or created, but {removed} B sent, consumed or lost and 0 B held");
     let (added, removed) = (10_528 + 660, 10_528 + 660);
     for (harm, added, removed) in [
         ((|node| node.io.counters.received += 1) as fn(&mut Node), added + 1, removed),
@@ -70,8 +70,15 @@ fn charged_bytes_without_a_queue_are_found() {
             assert_eq!(admit(buffer, 2, CLASS, 1000, Time::ZERO), Ok(()));
         });
         let standing = if at_us == AT_REST { 0 } else { 21_056 - 12_000 };
-        let total = format!("{} B of the buffer in use, {standing} B in queues", standing + 1000);
-        let expected = [("s0", "ingress 2 class 3: 1000 B charged, 0 B in queues"), ("s0", total.as_str())];
+        let total = format!("{} B of the buffer charged, but {standing} B in egress queues", standing + 1000);
+        let expected = [
+            (
+                "s0",
+                "ingress queue of port 2, class 3: 1000 B charged, but 0 B in egress \
+            queues",
+            ),
+            ("s0", total.as_str()),
+        ];
         assert_eq!(found, expected.map(|(place, what)| (place.into(), what.into())));
     }
 }
@@ -90,7 +97,7 @@ fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
 #[test]
 fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
     let close = |node: &mut Node| assert!(node.io.ports[0].close(3, Time::ZERO, PortId(0).into()));
-    let what = "port 0 paused {}, but its peer keeps {Queue(3)} paused";
+    let what = "port 0 has paused {}, but its peer obeys PAUSEs of {Queue(3)}";
     assert_eq!(complaints(AT_REST, HOST, close), complaint("s0", what));
     assert_eq!(complaints(UNDER_WAY, HOST, close), []);
 }
@@ -138,7 +145,7 @@ fn under(fixed: Fixed, at_us: u64) -> Vec<(String, String)> {
 fn a_pause_that_nobody_obeys_is_found_once_all_is_quiet() {
     let scope = PauseScope::Flow(FlowId(7), crate::frame::Direction::Data);
     let fixed = Fixed { stopping: vec![(1, scope)], ..Default::default() };
-    let what = "port 1 paused {Flow(FlowId(7), Data)}, but its peer keeps {} paused";
+    let what = "port 1 has paused {Flow(FlowId(7), Data)}, but its peer obeys PAUSEs of {}";
     assert_eq!(under(fixed.clone(), AT_REST), complaint("s0", what));
     assert_eq!(under(fixed, UNDER_WAY), []);
 }

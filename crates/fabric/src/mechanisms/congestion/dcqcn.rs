@@ -254,19 +254,25 @@ impl Options for DcqcnConfig {
         diagnostics.clock(self.decrease_interval, "decrease_interval", Some(AT_ONCE));
         diagnostics.clock(self.increase_interval, "increase_interval", None);
         let is_fine = self.byte_counter.is_some_and(|step| step > Bytes(0) && step < SMALLEST_STEP);
-        let message =
-            format_args!("must be at least {SMALLEST_STEP}, or \"0 B\" for off: every flow pays for every step");
+        let message = format_args!(
+            "must be at least {SMALLEST_STEP}, or \"0 B\" to disable the counter: smaller steps slow the simulation \
+                down"
+        );
         diagnostics.error(is_fine, "byte_counter", message);
         let ecn = self.thresholds();
         diagnostics.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
         let is_idle = self.ecn.rate.is_some() && self.ecn.kmin.is_none() && self.ecn.kmax.is_none();
         let is_idle = is_idle && self.profile.rate().is_some();
-        diagnostics.error(is_idle, "ecn.rate", "has no effect without ecn.kmin or ecn.kmax: the profile has its own");
+        diagnostics.error(
+            is_idle,
+            "ecn.rate",
+            "has no effect without ecn.kmin or ecn.kmax: the profile sets the thresholds",
+        );
         if self.window {
             diagnostics.one_ack_per_packet(beside);
         }
         let is_idle = self.rpg_min_dec_fac.is_some_and(|percent| (1..50).contains(&percent));
-        diagnostics.warning(is_idle, "rpg_min_dec_fac", "has no effect below 50: a decrease halves the rate at most");
+        diagnostics.warning(is_idle, "rpg_min_dec_fac", "has no effect below 50: one decrease at most halves the rate");
         diagnostics.positive(self.min_rate, "min_rate");
         diagnostics.positive(self.ecn.rate, "ecn.rate");
     }
@@ -315,17 +321,18 @@ impl CongestionOptions for DcqcnConfig {
 
     fn check_at(&self, sender: &SenderFacts, diagnostics: &mut Diagnostics) {
         let (line, made_for) = (sender.line_rate, self.profile.rate());
-        let message = format_args!("is a profile for another rate than that of host links of {line}");
+        let message = format_args!("is not made for the rate of the host links, {line}");
         diagnostics.warning(made_for.is_some_and(|rate| rate != line), "profile", message);
         diagnostics.warning(
             self.cnp_interval.is_some() && self.parameters(line).cnp == CnpMode::AckBit,
             "cnp_interval",
-            "has no effect: marks come back in ACKs (cnp = \"ack-bit\")",
+            "has no effect: with cnp = \"ack-bit\", receivers report marks in ACKs and send no CNPs",
         );
         let least = self.parameters(line).min_rate;
         let is_idle = |first: Rate| first > Rate::from_bps(0) && (first < least || first >= line);
-        let message =
-            format_args!("has no effect: it is not between the lowest rate, {least}, and that of host links, {line}");
+        let message = format_args!(
+            "has no effect: the value is not between min_rate, {least}, and the rate of the host links, {line}"
+        );
         diagnostics.warning(self.rate_to_set_on_first_cnp.is_some_and(is_idle), "rate_to_set_on_first_cnp", message);
     }
 
@@ -335,9 +342,9 @@ impl CongestionOptions for DcqcnConfig {
         let is_fixed = !is_own && self.profile.rate().is_none();
         if let Some(fastest) = fastest.filter(|rate| is_fixed && *rate > FASTEST_OF_DEFAULT) {
             let message = format_args!(
-                "the default thresholds, 100 KB and 400 KB, hold for ports of 25 to 100 Gb/s: at {fastest}, a slight \
-                 overload stops flows; set ecn.rate = \"25 Gbps\", or take the profile of the rate of host links, such \
-                 as \"400g\""
+                "the default thresholds, 100 KB and 400 KB, are meant for ports of 25 to 100 Gb/s: at {fastest}, a \
+                    slight overload throttles flows almost to a stop; set ecn.rate = \"25 Gbps\", or use a profile \
+                    made for the rate of the host links, e.g. \"400g\""
             );
             diagnostics.warning(true, "ecn", message);
         }

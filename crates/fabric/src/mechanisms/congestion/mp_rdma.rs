@@ -103,25 +103,29 @@ impl Options for MpRdmaConfig {
         diagnostics.scenario_error(
             beside.load_balance != "ecmp",
             "load_balance.kind",
-            "must be ecmp: senders of mp-rdma choose the paths of packets themselves, by what switches hash; write \
-                load_balance = { kind = \"ecmp\" }",
+            "must be ecmp: mp-rdma senders choose the path of each packet by its UDP source port; write load_balance = \
+                { kind = \"ecmp\" }",
         );
         diagnostics.scenario_error(
             !RECOVERIES.contains(&beside.recovery),
             "recovery.kind",
-            "must be mp-rdma, in-any-order or irn: mp-rdma sends packets along paths on which they overtake each \
-                other; write recovery = { kind = \"mp-rdma\" }",
+            "must be mp-rdma, in-any-order or irn: mp-rdma uses several paths at once, so packets arrive out of order; \
+                write recovery = { kind = \"mp-rdma\" }",
         );
         diagnostics.scenario_warning(
             beside.recovery == "irn",
             "recovery.kind",
-            "mp-rdma reorders packets, and irn takes each reordering for a loss; mp-rdma and in-any-order do not",
+            "irn treats each reordered packet as lost, and mp-rdma reorders packets; use mp-rdma or in-any-order",
         );
         let ecn = self.ecn.ecn();
         diagnostics.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
         diagnostics.positive(self.ecn.rate, "ecn.rate");
         let is_step = ecn.kmin == ecn.kmax && ecn.pmax != MarkConfig::default().pmax;
-        diagnostics.warning(is_step, "ecn.pmax", "has no effect: kmin and kmax are one threshold");
+        diagnostics.warning(
+            is_step,
+            "ecn.pmax",
+            "has no effect: kmin and kmax are equal, so all packets above them are marked",
+        );
     }
 }
 

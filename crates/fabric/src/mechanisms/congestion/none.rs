@@ -36,7 +36,10 @@ impl Options for NoneConfig {
     fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let Some(Window::Bytes(window)) = self.window else { return };
         let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
-        let message = format_args!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
+        let message = format_args!(
+            "must be at least {}: a smaller window holds less than host.ack_every packets, so no ACK would be sent",
+            Bytes(needed)
+        );
         diagnostics.error(window.get() < needed, "window", message);
     }
 }

@@ -129,7 +129,7 @@ impl Options for SwiftConfig {
             diagnostics.error(is_off && window.is_some(), option, "has no effect: fs_range is 0 s");
         }
         let is_set = self.base_target.is_some() || self.profile != SwiftProfile::Fabric;
-        let message = "has no effect: base_target is set, by itself or by the profile";
+        let message = "has no effect: base_target is set explicitly or by the profile";
         diagnostics.error(self.queueing.is_some() && is_set, "queueing", message);
     }
 
@@ -162,9 +162,8 @@ impl CongestionOptions for SwiftConfig {
             let target = sum(parameters.base_target, times(parameters.per_hop, hops.into()));
             let base_rtt = sender.base_rtt - sender.hop_rtt * u64::from(sender.hops - hops);
             let message = format_args!(
-                "over {hops} links the target delay is {target}, and base round-trip times are up to {base_rtt}: \
-                 packets are late without any queue, and rates \
-                 collapse"
+                "the target delay over {hops} links is {target}, but base round-trip times are up to {base_rtt}: \
+                    packets exceed the target even with empty queues, and rates collapse"
             );
             diagnostics.warning(target <= base_rtt, "base_target", message);
             if target <= base_rtt {

@@ -400,11 +400,11 @@ fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, diagnostics: &mut
     let least = of_wait.max(of_clock);
     if u64::from(quanta) < least {
         let why = if of_wait < of_clock {
-            format!("every {finest} at most, and links have {fastest}")
+            format!("and at links of {fastest} refreshes must be at least {finest} apart")
         } else {
-            format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
+            format!("and a refresh can wait for {wait} B, one data frame and one PFC frame of each lossless class")
         };
-        let message = format_args!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
+        let message = format_args!("must be at least {least}: a PAUSE is refreshed after half its duration, {why}");
         diagnostics.error(true, "quanta", message);
     }
 }
@@ -425,7 +425,7 @@ impl FlowControlOptions for PfcConfig {
 
     fn check_among(&self, network: &FlowControlContext<'_>, diagnostics: &mut Diagnostics) {
         let is_idle = self.relays == Relaying::Forward && !network.relays;
-        diagnostics.warning(is_idle, "relays", "has no effect: no host of this topology relays");
+        diagnostics.warning(is_idle, "relays", "has no effect: no host of this topology relays packets");
         if self.pause == PauseModel::Quanta {
             check_quanta(self.quanta, network, diagnostics);
         }
@@ -436,12 +436,13 @@ impl FlowControlOptions for PfcConfig {
         };
         let ours = self.terms();
         let agrees = ours.until_resume == terms.until_resume;
-        let message = format_args!("must be that of {}: neighbours must agree on how long a PAUSE lasts", first.path);
+        let message = format_args!("must equal {}.pause: neighbours must agree on the duration of a PAUSE", first.path);
         diagnostics.error(!agrees, "pause", message);
         let at_border = network.running.iter().find(|other| !is_pfc(other) && other.facts.supports(Protocol::PFC));
         if let Some(RunningFlowControl { name, .. }) = at_border.filter(|_| agrees && ours != *terms) {
             let message = format_args!(
-                "must have the options of {}: a switch with {name} uses the same at all its borders",
+                "must have the same options as {}: a switch with {name} uses one set of PFC options for all its \
+                    neighbours",
                 first.path
             );
             diagnostics.error(true, "", message);

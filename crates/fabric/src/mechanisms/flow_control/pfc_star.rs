@@ -51,7 +51,7 @@ impl Options for PfcStarConfig {
         let classes = shape.lossless.iter().count();
         if shape.stages > classes {
             return Err(format!(
-                "pfc-star needs a lossless class for every switch that a packet passes, {} in all, and \
+                "pfc-star needs one lossless class per switch of a path: paths have up to {} switches, but \
                     switch.lossless has {classes}",
                 shape.stages
             ));

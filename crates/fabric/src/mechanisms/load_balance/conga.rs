@@ -80,18 +80,12 @@ impl Options for CongaConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         if shape.layers > 2 {
             return Err(format!(
-                "conga's leaves choose between uplinks, one for each path to another leaf: there can be 2 layers of \
-                    switches, and there are {}",
+                "conga supports at most 2 layers of switches (an uplink must determine the path to another leaf), but \
+                    this network has {}",
                 shape.layers
             ));
         }
-        if shape.multihomed {
-            return Err(
-                "conga's tables are from leaf to leaf: a host must have one link, and there are hosts with several"
-                    .into(),
-            );
-        }
-        Ok(())
+        shape.single_homed("conga")
     }
 }
 

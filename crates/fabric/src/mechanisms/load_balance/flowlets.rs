@@ -62,7 +62,7 @@ pub(super) fn check(timeout: Duration, gaps: Gaps, aging: Duration, diagnostics:
     diagnostics.positive(Some(timeout), "flowlet_timeout");
     diagnostics.ordered([("flowlet_timeout", timeout), ("aging", aging)]);
     let is_forgotten = gaps == Gaps::AgeBit && timeout <= aging && aging < timeout * 2;
-    let message = "must be two flowlet_timeout at least: with gaps = \"age-bit\" flowlets have gaps of up to that";
+    let message = "must be at least twice flowlet_timeout: with gaps = \"age-bit\", detecting a gap can take that long";
     diagnostics.error(is_forgotten, "aging", message);
 }
 

@@ -128,15 +128,11 @@ impl Options for ProteusConfig {
         diagnostics.clock(self.sample_period, "sample_period", None);
         diagnostics.clock(self.probe_period, "probe_period", None);
         let both = self.probe_period.is_some() && self.sample_period.is_some();
-        diagnostics.error(
-            both,
-            "sample_period",
-            "has no effect: probe_period is set, and no packet of a flow is stamped",
-        );
+        diagnostics.error(both, "sample_period", "has no effect: with probe_period, only probes are stamped");
         diagnostics.error(
             self.low_delay <= 1.0 || self.low_delay.is_nan(),
             "low_delay",
-            "must be more than 1: an idle path has a delay of 1",
+            "must be greater than 1, the relative delay of an idle path",
         );
     }
 

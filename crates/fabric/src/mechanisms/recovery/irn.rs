@@ -63,12 +63,12 @@ impl Options for IrnConfig {
         diagnostics.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
         diagnostics.positive(self.bdp_cap, "bdp_cap");
         let most = Bytes(u64::from(self.bitmap) * beside.mtu.get());
-        let message = format_args!("comes to what the bitmap holds, {} packets or {most}", self.bitmap);
+        let message = format_args!("exceeds the bitmap, which limits it to {} packets, {most}", self.bitmap);
         diagnostics.warning(self.bdp_cap.is_some_and(|cap| cap > most), "bdp_cap", message);
         diagnostics.scenario_error(
             beside.ack_every > 1,
             "host.ack_every",
-            "must be 1: irn answers every packet, and its sender knows by the answers which have come",
+            "must be 1: irn needs an ACK for every packet",
         );
     }
 }

@@ -39,7 +39,7 @@ impl Options for MpRdmaRecoveryConfig {
         diagnostics.scenario_error(
             beside.ack_every > 1,
             "host.ack_every",
-            "must be 1: mp-rdma answers every packet, and its sender knows by the answers which have come",
+            "must be 1: mp-rdma needs an ACK for every packet",
         );
     }
 }

@@ -157,11 +157,9 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
             cut(framing, warning, &format!("{ack} 1.2 ns"), 400, "1 ns, 16.7 %"),
             cut(framing, warning, &format!("{short} 980 ps"), 400, "0 ps, 100.0 %") + exempt,
             cut(framing, warning, "a PFC frame (43 B) takes 860 ps", 400, "0 ps, 100.0 %") + exempt,
-            "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, hold for ports \
-             of \
-             25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or take the \
-             profile \
-             of the rate of host links, such as \"400g\""
+            "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, are meant for \
+                ports of 25 to 100 Gb/s: at 400 Gbps, a slight overload throttles flows almost to a stop; set ecn.rate \
+                = \"25 Gbps\", or use a profile made for the rate of the host links, e.g. \"400g\""
                 .into(),
         ]
     );
@@ -245,7 +243,7 @@ fn edges_under(flow_control: &str, load_balance: &str) -> Vec<String> {
 #[test]
 fn flb_under_pyrrha_is_a_warning() {
     let found = |flow_control| edges_under(flow_control, "kind = \"flb\"");
-    let warning = "releases flows by time-out alone that are congested in queues of pyrrha's own";
+    let warning = "pyrrha keeps packets in its own queues: flows congested there leave isolation only by timeout";
     assert!(found("pyrrha").iter().any(|message| message.contains(warning)), "{:?}", found("pyrrha"));
     assert!(!found("pfc").iter().any(|message| message.contains(warning)));
 }
@@ -255,7 +253,7 @@ fn flb_under_pyrrha_is_a_warning() {
 fn an_edge_that_cannot_read_queues_is_a_warning() {
     let warns = |flow_control, load_balance| {
         let found = edges_under(flow_control, load_balance);
-        found.iter().any(|message| message.contains("sees neither what waits at an edge's own uplinks"))
+        found.iter().any(|message| message.contains("cannot measure queues and pauses at the uplinks"))
     };
     for load_balance in ["kind = \"flb\"", "kind = \"proteus\""] {
         assert!(warns("bfc", load_balance) && warns("per-flow", load_balance) && !warns("pfc", load_balance));

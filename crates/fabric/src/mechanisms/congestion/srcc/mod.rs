@@ -210,7 +210,11 @@ impl Options for SrccConfig {
     fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.within("base", |diagnostics| self.base.options().check(beside, diagnostics));
 
-        diagnostics.error(beside.lossless.is_empty(), "", "no class is lossless: there is nothing for SRCC to protect");
+        diagnostics.error(
+            beside.lossless.is_empty(),
+            "",
+            "srcc protects lossless classes, but switch.lossless is empty",
+        );
         let is_static = self.threshold == SrccThreshold::Static;
         diagnostics.error(
             is_static && self.static_threshold.is_none(),
@@ -235,7 +239,7 @@ impl Options for SrccConfig {
         let is_idle = !self.uses_delay() && self.link_delay.is_some();
         diagnostics.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
         let (flow_control, facts) = &beside.flow_control;
-        let message = format_args!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
+        let message = format_args!("has no effect: flow control {flow_control} never pauses a queue");
         diagnostics.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
         diagnostics.error(is_idle, "additive_increase", "has no effect: the base is not none");
@@ -331,15 +335,15 @@ impl CongestionOptions for SrccConfig {
         if let Some(lowest) = self.base.lowest_rate(sender) {
             let flows = sender.line_rate.bps() / lowest.bps().max(1);
             let message = format_args!(
-                "goes no lower than {lowest}: more than {flows} flows through a port of {} are faster than notices \
-                    say; lower base.min_rate",
+                "cannot lower rates below {lowest}: more than {flows} flows through one {} port would exceed the rate \
+                    in notices; lower base.min_rate",
                 sender.line_rate
             );
             diagnostics.warning(flows < FLOWS_TO_REACH, "base", message);
         }
         let option = if self.count_window.is_some() { "count_window" } else { "window" };
         let message = format_args!(
-            "is shorter than the longest base round-trip time, {}: flows that wait for an answer count as gone",
+            "is shorter than the longest base round-trip time, {}: flows that wait for an ACK are not counted",
             sender.base_rtt
         );
         diagnostics.warning(self.count_window(self.window(sender.base_rtt)) < sender.base_rtt, option, message);
@@ -350,12 +354,12 @@ impl CongestionOptions for SrccConfig {
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {
-            let message = format_args!("must be at most the buffer, {}", Bytes(site.buffer));
+            let message = format_args!("must be at most the buffer size, {}", Bytes(site.buffer));
             diagnostics.error(bytes.is_some_and(|bytes| bytes.get() > site.buffer), option, message);
         }
         let lacks_bound =
             self.threshold != SrccThreshold::Static && self.q_pfc.is_none() && !site.headroom.has_thresholds;
-        let message = "must be set: there is a buffer policy without thresholds of its own for ingress queues";
+        let message = "must be set: a switch has a buffer policy without ingress-queue thresholds";
         diagnostics.error(lacks_bound, "q_pfc", message);
     }
 

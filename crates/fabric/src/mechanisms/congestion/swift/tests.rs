@@ -269,9 +269,8 @@ fn late(config: &SwiftConfig, sender: &SenderFacts) -> Vec<String> {
 fn warns_of_a_target_not_above_the_base_rtt() {
     let message = |hops: u8, target: u64, base: u64| {
         format!(
-            "over {hops} links the target delay is {target} us, and base round-trip times are up to {base} us: \
-             packets are late without any queue, and \
-                 rates collapse"
+            "the target delay over {hops} links is {target} us, but base round-trip times are up to {base} us: packets \
+                exceed the target even with empty queues, and rates collapse"
         )
     };
     let config = |base: u64, per_hop: u64| SwiftConfig {

@@ -83,9 +83,8 @@ impl Options for PortFcConfig {
         let option_of_b = if self.last_xon.is_some() { "last_xon" } else { "last_xoff" };
         let are_of_b = self.last_xon.is_some() || self.last_xoff.is_some();
         for ((xoff, xon), option) in [(of_a, "xon")].into_iter().chain(are_of_b.then_some((of_b, option_of_b))) {
-            let message = format_args!(
-                "a port must be resumed at {xon} BDPs, which must be from 0 to {xoff}, where it is paused"
-            );
+            let message =
+                format_args!("the RESUME threshold is {xon} BDPs, but must be from 0 to the PAUSE threshold of {xoff}");
             diagnostics.error(!(0.0..=xoff).contains(&xon), option, message);
         }
     }
@@ -93,28 +92,28 @@ impl Options for PortFcConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         if shape.trunks {
             return Err(
-                "port-fc is for switches that have servers only: its queues name a port of the switch after next, \
-                    behind a server that relays, and here switches are linked to switches"
+                "port-fc needs a topology that links switches to servers only, such as bcube; here switches are linked \
+                    to each other"
                     .into(),
             );
         }
         if shape.direct {
             return Err(
-                "port-fc is for servers that are linked to switches only, and here some are linked to each other"
+                "port-fc needs a topology that links servers to switches only, such as bcube; here servers are linked \
+                    to each other"
                     .into(),
             );
         }
         if shape.switches > 1 && !shape.relays {
             return Err(
-                "port-fc is for servers that relay, and here none does: a PAUSE would end at the first server, and no \
-                    packet come from another switch"
+                "port-fc needs servers that relay packets between switches, such as those of bcube; here none does"
                     .into(),
             );
         }
         if !shape.fixed_paths {
             return Err(
-                "port-fc has to know the way of every packet; load_balance must be ecmp, and no sender may choose \
-                    paths as mp-rdma does"
+                "port-fc must know the path of every packet: use load_balance = \"ecmp\", and no congestion control \
+                    that chooses paths, such as mp-rdma"
                     .into(),
             );
         }
@@ -132,7 +131,7 @@ impl FlowControlOptions for PortFcConfig {
             bounds_queues: true,
             is_exempt_from_errors: true,
             relays_pauses: true,
-            lossless_assumption: Some("servers' own ACKs, which go first, make no long queue of what they relay"),
+            lossless_assumption: Some("the servers' own ACKs, which have priority, do not delay relayed packets much"),
             ..Default::default()
         }
     }
@@ -149,25 +148,25 @@ impl FlowControlOptions for PortFcConfig {
         let Shape { stages, faults, relays, uniform, lossless_acks, .. } = site.shape;
         if stages > 2 {
             return Err(format!(
-                "packets pass up to {stages} switches; a PAUSE because of type A ends at the server before, so that \
-                    those from two switches before are not stopped"
+                "paths have up to {stages} switches, but a PAUSE for A queues stops only the server before, not the \
+                    switch before that server"
             ));
         }
         if faults && relays {
             return Err(
-                "links fail, and what waits meanwhile at servers comes when nobody stops it, or by a detour".into()
+                "links fail: packets that wait at servers meanwhile may arrive unpaused later, or take a detour".into(),
             );
         }
         if lossless_acks {
-            return Err("host.ack_class is a lossless class, and a PAUSE stops no ACKs".into());
+            return Err("host.ack_class is a lossless class, but PAUSEs do not stop ACKs".into());
         }
         if !uniform {
-            return Err("other switches run another flow control".into());
+            return Err("other switches use another flow control".into());
         }
         if relays && !site.relays_first {
             return Err(
-                "servers do not send first, as fast as it comes, what they relay: it piles up there, and comes when \
-                    nobody stops it"
+                "servers do not forward relayed packets first and at line rate: these queue up at servers and may \
+                    arrive unpaused later; use host.scheduler = { kind = \"relay-first\" } without host.relay.rate"
                     .into(),
             );
         }
@@ -175,15 +174,21 @@ impl FlowControlOptions for PortFcConfig {
             return Ok(());
         }
         if !site.shares_buffer {
-            return Err("the buffer policy does not share all of the buffer".into());
+            return Err(
+                "the buffer policy does not share the whole buffer; use switch.headroom = { kind = \"static\", \
+                headroom = \"0 B\" } with xoff = switch.buffer"
+                    .into(),
+            );
         }
         if switch::is_fed_faster(site) {
-            return Err("a server has a faster link than this one: what it relays piles up there".into());
+            return Err("a relaying server has another link that is faster than its link to this switch: relayed \
+                packets queue up at the server"
+                .into());
         }
         let need = switch::need(self, site);
         if need > site.buffer {
             return Err(format!(
-                "the ports of a switch may come to hold {need} B in all, and its buffer has {} B",
+                "the ports of a switch can hold {need} B in total, but its buffer has {} B",
                 site.buffer
             ));
         }
@@ -357,7 +362,7 @@ impl FlowControlAccounts for PortFc {
 
     fn leftover(&self) -> Option<String> {
         let (port, scope) = self.upstream_pauses().into_iter().next()?;
-        Some(format!("port {port} keeps its peer stopped: {scope:?}"))
+        Some(format!("port {port} still pauses its peer: {scope:?}"))
     }
 
     fn most_queues_used(&self) -> QueueIx {

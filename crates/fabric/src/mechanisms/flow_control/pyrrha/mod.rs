@@ -315,7 +315,7 @@ impl Options for PyrrhaConfig {
         diagnostics.warning(
             self.hosts == HostReaction::Pfc && beside.lossless.is_empty(),
             "hosts",
-            "PFC stops lossless classes only, and switch.lossless is empty: hosts are never stopped",
+            "hosts are never paused: PFC pauses lossless classes only, and switch.lossless is empty",
         );
     }
 }

@@ -516,11 +516,14 @@ impl PyrrhaSwitch {
 
     pub(super) fn leftover(&self) -> Option<String> {
         let kept = |(port, egress): (usize, &EgressQueues)| {
-            egress.iter().next().map(|isolation| format!("port {port} still isolates what passes {:?}", isolation.root))
+            egress
+                .iter()
+                .next()
+                .map(|isolation| format!("port {port} still isolates flows through {:?}", isolation.root))
         };
         let known = || {
             let root = self.roots.iter().next()?;
-            Some(format!("{:?} is still in the table of roots, with {:?}", root.id, root.children))
+            Some(format!("the table of roots still contains {:?}, with {:?}", root.id, root.children))
         };
         self.egress.iter().enumerate().find_map(kept).or_else(known)
     }

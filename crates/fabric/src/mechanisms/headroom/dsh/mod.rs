@@ -100,8 +100,7 @@ impl Options for DshConfig {
             !flow_control.pauses_ports() && !beside.lossless.is_empty(),
             "",
             format_args!(
-                "dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \
-                \"{name}\" does not"
+                "dsh needs a flow control that can pause single queues and whole ports, such as pfc; \"{name}\" cannot"
             ),
         );
         let weights = [
@@ -114,7 +113,7 @@ impl Options for DshConfig {
             diagnostics.error(
                 self.estimator == EstimatorKind::Hardware && !(in_range && is_power),
                 key,
-                format_args!("must be a power of two, {bound}: the hardware estimator has shifts, not products"),
+                format_args!("must be a power of two, {bound}: the hardware estimator shifts instead of multiplying"),
             );
         }
     }

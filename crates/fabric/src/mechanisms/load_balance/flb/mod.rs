@@ -226,7 +226,7 @@ impl Options for FlbConfig {
         diagnostics.positive(self.link_delay, "link_delay");
         diagnostics.positive(self.n_timeout, "n_timeout");
         let message =
-            format_args!("must be at most flow_timeout, {}: a queue forgets a flow after that", self.flow_timeout);
+            format_args!("must be at most flow_timeout, {}, after which queues forget a flow", self.flow_timeout);
         diagnostics.error(self.n_timeout.is_some_and(|timeout| timeout > self.flow_timeout), "n_timeout", message);
         let is_static = self.threshold == FlbThreshold::Static;
         diagnostics.error(
@@ -237,11 +237,15 @@ impl Options for FlbConfig {
         let message = "has no effect: threshold is not static";
         diagnostics.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
         diagnostics.positive(self.static_threshold, "static_threshold");
-        let message = "is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted \
-            for a shorter delay";
+        let message = "is not shorter than flow_timeout: flows are forgotten before a gap counts, and never rerouted \
+            to a path with less delay";
         diagnostics.warning(self.gap_unit.is_some_and(|unit| unit >= self.flow_timeout), "gap_unit", message);
         let is_heard = beside.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
-        diagnostics.warning(!is_heard, "own_uplinks", "has no effect: senders do not listen; those of flb-rc do");
+        diagnostics.warning(
+            !is_heard,
+            "own_uplinks",
+            "has no effect: only congestion control flb-rc reacts to the notices",
+        );
         diagnostics.error(is_static && self.link_delay.is_some(), "link_delay", "has no effect: threshold is static");
         let default = FlbConfig::default();
         let of_isolation = [
@@ -256,19 +260,19 @@ impl Options for FlbConfig {
             ("moves", self.moves != default.moves),
         ];
         for (option, is_set) in of_isolation {
-            diagnostics.error(!self.isolation && is_set, option, "has no effect: isolation is off");
+            diagnostics.error(!self.isolation && is_set, option, "has no effect: isolation is false");
         }
-        let message = "must be true: flb-rc follows the notices";
+        let message = "must be true: congestion control flb-rc needs the notices";
         diagnostics.error(!self.isolation && beside.congestion == "flb-rc", "isolation", message);
         let (flow_control, facts) = &beside.flow_control;
-        let message = format_args!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
+        let message = format_args!("has no effect: flow control {flow_control} never pauses a queue");
         diagnostics.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
-        let message = "releases flows by time-out alone that are congested in queues of pyrrha's own";
+        let message = "pyrrha keeps packets in its own queues: flows congested there leave isolation only by timeout";
         diagnostics.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
         if self.stamp == StampPoint::DepartureAndQueue {
             super::paths::check_queues(beside, diagnostics);
         }
-        let message = "isolates no flow: no class is lossless";
+        let message = "isolates no flow: switch.lossless is empty";
         diagnostics.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);
     }
 
@@ -286,11 +290,12 @@ impl LoadBalanceOptions for FlbConfig {
 
     fn check_at_switch(&self, site: &Site<'_>, diagnostics: &mut Diagnostics) {
         let is_never = self.static_threshold.is_some_and(|bytes| bytes.get() >= site.buffer);
-        let message = format_args!("isolates no flow: no queue is longer than the buffer, {}", Bytes(site.buffer));
+        let message =
+            format_args!("isolates no flow: the threshold is not below the buffer size, {}", Bytes(site.buffer));
         diagnostics.warning(is_never, "static_threshold", message);
         let lacks_bound = self.isolation && self.threshold == FlbThreshold::Adaptive && !site.headroom.has_thresholds;
-        let message =
-            "isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them";
+        let message = "isolates no flow at switches whose buffer policy has no ingress-queue thresholds, which \
+            Equation 4 needs; use threshold = \"static\"";
         diagnostics.warning(lacks_bound, "threshold", message);
     }
 

@@ -22,19 +22,15 @@ type Ports = ArrayVec<PortIx, { MAX_HOPS - 1 }>;
 /// Rejects networks in which a mechanism that chooses whole paths cannot run.
 pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), String> {
     shape.without_relays(mechanism)?;
-    if shape.multihomed {
-        return Err(format!(
-            "{mechanism}'s paths are from edge to edge: a host must have one link, and there are hosts with several"
-        ));
-    }
+    shape.single_homed(mechanism)?;
     if shape.layers > 3 {
         return Err(format!(
-            "{mechanism}'s packets carry their route, which has room for 3 layers of switches, and there are {}",
+            "{mechanism} supports at most 3 layers of switches (packets carry their route), but this network has {}",
             shape.layers
         ));
     }
     if shape.routes_by_hand {
-        return Err(format!("{mechanism}'s edges choose whole paths: no route can be set by hand"));
+        return Err(format!("{mechanism} chooses whole paths at edge switches: remove [[routes]]"));
     }
     Ok(())
 }
@@ -43,9 +39,8 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
 pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
     let (flow_control, facts) = &beside.flow_control;
     let message = format_args!(
-        "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are \
-         in \
-         queues of its own"
+        "cannot measure queues and pauses at the uplinks of edge switches: flow control {flow_control} keeps packets \
+            in its own queues"
     );
     diagnostics.warning(facts.bypasses_class_queues, "", message);
 }

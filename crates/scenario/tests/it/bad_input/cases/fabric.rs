@@ -130,15 +130,15 @@ pub(super) const CASES: &[Case] = &[
     (
         "[network]",
         "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\" }\n[network]",
-        &["s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: \
-                neighbours must agree on how long a PAUSE lasts"],
+        &["s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must equal switch.flow_control.pause: \
+            neighbours must agree on the duration of a PAUSE"],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = \"leaf1\"\nflow_control = { kind = \"pfc\", response = \"1 us\" \
             }\n[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &["s.toml:23:16: error: groups[0].flow_control: must have the options of switch.flow_control: a switch with \
-                pyrrha uses the same at all its borders"],
+        &["s.toml:23:16: error: groups[0].flow_control: must have the same options as switch.flow_control: a switch \
+            with pyrrha uses one set of PFC options for all its neighbours"],
     ),
     (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -177,8 +177,7 @@ pub(super) const CASES: &[Case] = &[
         TOPOLOGY,
         "kind = \"bcube\"\nn = 2\nk = 3\nrate = [\"1 Gbps\", \"1 Gbps\", \"1 Gbps\", \"1 Gbps\"]",
         &["s.toml:11:5: error: topology.k = 3: must be 0, 1 or 2: a path would have up to 8 links, but a route has \
-                at \
-                most 7"],
+                at most 7"],
     ),
     (
         TOPOLOGY,

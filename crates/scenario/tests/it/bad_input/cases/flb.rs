@@ -40,13 +40,13 @@ pub(super) const CASES: &[Case] = &[
             ns\"\ncheck_period = \"0 s\"\ngap_unit = \"0 s\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:35:16: error: load_balance.flow_timeout = \"0 s\": must be greater than zero",
-            "s.toml:36:17: error: load_balance.sample_period = \"1 ns\": must be at least 100 ns: every flow pays for \
-                every tick",
-            "s.toml:37:16: error: load_balance.check_period = \"0 s\": must be at least 100 ns: every flow pays for \
-                every tick",
+            "s.toml:36:17: error: load_balance.sample_period = \"1 ns\": must be at least 100 ns: shorter intervals \
+                slow the simulation down",
+            "s.toml:37:16: error: load_balance.check_period = \"0 s\": must be at least 100 ns: shorter intervals slow \
+                the simulation down",
             "s.toml:38:12: error: load_balance.gap_unit = \"0 s\": must be greater than zero",
-            "s.toml:38:12: warning: load_balance.gap_unit = \"0 s\": is no shorter than flow_timeout: a flow is \
-                forgotten before its gap counts, and never rerouted for a shorter delay",
+            "s.toml:38:12: warning: load_balance.gap_unit = \"0 s\": is not shorter than flow_timeout: flows are \
+                forgotten before a gap counts, and never rerouted to a path with less delay",
         ],
     ),
     (
@@ -56,15 +56,15 @@ pub(super) const CASES: &[Case] = &[
             \"20 us\"\nnotice_interval = \"1 us\"\ncheck_period = \"1 us\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \
             \"in-any-order\"",
         &[
-            "s.toml:36:13: error: load_balance.threshold = \"adaptive\": has no effect: isolation is off",
-            "s.toml:37:10: error: load_balance.spread = \"per-packet\": has no effect: isolation is off",
-            "s.toml:38:9: error: load_balance.moves = \"in-order\": has no effect: isolation is off",
-            "s.toml:39:15: error: load_balance.own_uplinks = \"notify\": has no effect: isolation is off",
-            "s.toml:40:23: error: load_balance.notify_while_paused = false: has no effect: isolation is off",
-            "s.toml:41:13: error: load_balance.n_timeout = \"20 us\": has no effect: isolation is off",
-            "s.toml:42:19: error: load_balance.notice_interval = \"1 us\": has no effect: isolation is off",
-            "s.toml:43:16: error: load_balance.check_period = \"1 us\": has no effect: isolation is off",
-            "s.toml:44:14: error: load_balance.link_delay = \"1 us\": has no effect: isolation is off",
+            "s.toml:36:13: error: load_balance.threshold = \"adaptive\": has no effect: isolation is false",
+            "s.toml:37:10: error: load_balance.spread = \"per-packet\": has no effect: isolation is false",
+            "s.toml:38:9: error: load_balance.moves = \"in-order\": has no effect: isolation is false",
+            "s.toml:39:15: error: load_balance.own_uplinks = \"notify\": has no effect: isolation is false",
+            "s.toml:40:23: error: load_balance.notify_while_paused = false: has no effect: isolation is false",
+            "s.toml:41:13: error: load_balance.n_timeout = \"20 us\": has no effect: isolation is false",
+            "s.toml:42:19: error: load_balance.notice_interval = \"1 us\": has no effect: isolation is false",
+            "s.toml:43:16: error: load_balance.check_period = \"1 us\": has no effect: isolation is false",
+            "s.toml:44:14: error: load_balance.link_delay = \"1 us\": has no effect: isolation is false",
         ],
     ),
     (
@@ -73,8 +73,8 @@ pub(super) const CASES: &[Case] = &[
             B\"\nown_uplinks = \"notify\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:36:20: error: load_balance.static_threshold = \"0 B\": must be greater than zero",
-            "s.toml:37:15: warning: load_balance.own_uplinks = \"notify\": has no effect: senders do not listen; \
-                those of flb-rc do",
+            "s.toml:37:15: warning: load_balance.own_uplinks = \"notify\": has no effect: only congestion control \
+                flb-rc reacts to the notices",
         ],
     ),
     (
@@ -82,10 +82,10 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"1 \
             GB\"\ngap_unit = \"1 ms\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:37:12: warning: load_balance.gap_unit = \"1 ms\": is no shorter than flow_timeout: a flow is \
-                forgotten before its gap counts, and never rerouted for a shorter delay",
-            "s.toml:36:20: warning: load_balance.static_threshold = \"1 GB\": isolates no flow: no queue is longer \
-                than the buffer, 16 MiB",
+            "s.toml:37:12: warning: load_balance.gap_unit = \"1 ms\": is not shorter than flow_timeout: flows are \
+                forgotten before a gap counts, and never rerouted to a path with less delay",
+            "s.toml:36:20: warning: load_balance.static_threshold = \"1 GB\": isolates no flow: the threshold is not \
+                below the buffer size, 16 MiB",
         ],
     ),
     (
@@ -93,8 +93,8 @@ pub(super) const CASES: &[Case] = &[
             \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "headroom = { kind = \"egress\" }\n[load_balance]\nkind = \"flb\"\nthreshold = \"adaptive\"\n[recovery]\nkind \
             = \"in-any-order\"",
-        &["s.toml:32:13: warning: load_balance.threshold = \"adaptive\": isolates no flow where a buffer policy has \
-                no thresholds for ingress queues: Equation 4 counts from them"],
+        &["s.toml:32:13: warning: load_balance.threshold = \"adaptive\": isolates no flow at switches whose buffer \
+            policy has no ingress-queue thresholds, which Equation 4 needs; use threshold = \"static\""],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -105,8 +105,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nflow_timeout = \"10 us\"\nn_timeout = \"20 \
             us\"\n[recovery]\nkind = \"in-any-order\"",
-        &["s.toml:36:13: error: load_balance.n_timeout = \"20 us\": must be at most flow_timeout, 10 us: a queue \
-                forgets a flow after that"],
+        &["s.toml:36:13: error: load_balance.n_timeout = \"20 us\": must be at most flow_timeout, 10 us, after which \
+            queues forget a flow"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -123,7 +123,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"flb-rc\"",
-        &["s.toml:31:1: error: congestion_control: follows the notices of load_balance = \"flb\", which is ecmp"],
+        &["s.toml:31:1: error: congestion_control: flb-rc needs the notices of load_balance = \"flb\", but \
+            load_balance is \"ecmp\""],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -131,17 +132,18 @@ pub(super) const CASES: &[Case] = &[
             false\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:33:11: error: congestion_control.timeout = \"0 s\": must be greater than zero",
-            "s.toml:34:18: error: congestion_control.initial_window = \"0 B\": must be at least 1 B: an ACK answers \
-                host.ack_every packets",
-            "s.toml:37:13: error: load_balance.isolation = false: must be true: flb-rc follows the notices",
+            "s.toml:34:18: error: congestion_control.initial_window = \"0 B\": must be at least 1 B: a smaller window \
+                holds less than host.ack_every packets, so no ACK would be sent",
+            "s.toml:37:13: error: load_balance.isolation = false: must be true: congestion control flb-rc needs the \
+                notices",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"flb-rc\"\ninitial_window = \"2000 B\"\n[host]\nack_every = 3\n[load_balance]\nkind = \
             \"flb\"\n[recovery]\nkind = \"in-any-order\"",
-        &["s.toml:33:18: error: congestion_control.initial_window = \"2000 B\": must be at least 2001 B: an ACK \
-                answers host.ack_every packets"],
+        &["s.toml:33:18: error: congestion_control.initial_window = \"2000 B\": must be at least 2001 B: a smaller \
+            window holds less than host.ack_every packets, so no ACK would be sent"],
     ),
     (
         TOPOLOGY,
@@ -158,16 +160,17 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"\n[[routes]]\nat = \
             \"leaf0\"\nto = \"h5\"\nnext = \"spine0\"",
-        &["s.toml:33:1: error: load_balance: flb's edges choose whole paths: no route can be set by hand"],
+        &["s.toml:33:1: error: load_balance: flb chooses whole paths at edge switches: remove [[routes]]"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 1.0\nprobe_period = \"5 us\"\nsample_period \
             = \"5 us\"\nalpha = 0.0\nburden = \"2 s\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:35:13: error: load_balance.low_delay = 1.0: must be more than 1: an idle path has a delay of 1",
-            "s.toml:37:17: error: load_balance.sample_period = \"5 us\": has no effect: probe_period is set, and no \
-                packet of a flow is stamped",
+            "s.toml:35:13: error: load_balance.low_delay = 1.0: must be greater than 1, the relative delay of an idle \
+                path",
+            "s.toml:37:17: error: load_balance.sample_period = \"5 us\": has no effect: with probe_period, only probes \
+                are stamped",
             "s.toml:38:9: error: load_balance.alpha = 0.0: must be greater than zero",
             "s.toml:39:10: error: load_balance.burden = \"2 s\": must be at most 1 s",
         ],

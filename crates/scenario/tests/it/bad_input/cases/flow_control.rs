@@ -9,9 +9,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\"",
         &[
-            "s.toml:28:16: error: switch.flow_control: port-fc is for switches that have servers only: its queues \
-                name a port of the switch after next, behind a server that relays, and here switches are linked to \
-                switches",
+            "s.toml:28:16: error: switch.flow_control: port-fc needs a topology that links switches to servers only, \
+                such as bcube; here switches are linked to each other",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
@@ -21,14 +20,14 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\", xoff = 0.0, last_xoff = 2.0",
         &[
-            "s.toml:28:16: error: switch.flow_control.xon: a port must be resumed at 4 BDPs, which must be from 0 to \
-                0, where it is paused",
+            "s.toml:28:16: error: switch.flow_control.xon: the RESUME threshold is 4 BDPs, but must be from 0 to the \
+                PAUSE threshold of 0",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000",
-            "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: a port must be resumed at 4 BDPs, which must \
-                be from 0 to 2, where it is paused",
+            "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: the RESUME threshold is 4 BDPs, but must be \
+                from 0 to the PAUSE threshold of 2",
         ],
     ),
     (
@@ -38,10 +37,10 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
-            "s.toml:28:42: error: switch.flow_control.xon = 7.0: a port must be resumed at 7 BDPs, which must be from \
-                0 to 6, where it is paused",
-            "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: a port must be resumed at -1 BDPs, which must \
-                be from 0 to 1000001, where it is paused",
+            "s.toml:28:42: error: switch.flow_control.xon = 7.0: the RESUME threshold is 7 BDPs, but must be from 0 to \
+                the PAUSE threshold of 6",
+            "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: the RESUME threshold is -1 BDPs, but must be \
+                from 0 to the PAUSE threshold of 1000001",
             "s.toml:28:76: error: switch.flow_control.last_xoff = 1000001.0: must be greater than zero and at most \
                 1000000",
         ],
@@ -49,14 +48,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"pfc-star\", pause = \"quanta\", quanta = 39",
-        &["s.toml:28:64: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is repeated after \
-                half its time, every 100 ns at most, and links have 100 Gbps"],
+        &["s.toml:28:64: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is refreshed after \
+            half its duration, and at links of 100 Gbps refreshes must be at least 100 ns apart"],
     ),
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"pfc-star\"",
-        &["s.toml:28:16: error: switch.flow_control: pfc-star needs a lossless class for every switch that a packet \
-                passes, 3 in all, and switch.lossless has 1"],
+        &["s.toml:28:16: error: switch.flow_control: pfc-star needs one lossless class per switch of a path: paths \
+            have up to 3 switches, but switch.lossless has 1"],
     ),
     (
         "lossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", \
@@ -64,8 +63,8 @@ pub(super) const CASES: &[Case] = &[
         "lossless = []\nflow_control = { kind = \"pfc-star\" }",
         &[
             "s.toml:26:12: warning: switch.lossless: no class is lossless, so pfc-star has no effect",
-            "s.toml:27:16: error: switch.flow_control: pfc-star needs a lossless class for every switch that a packet \
-                passes, 3 in all, and switch.lossless has 0",
+            "s.toml:27:16: error: switch.flow_control: pfc-star needs one lossless class per switch of a path: paths \
+                have up to 3 switches, but switch.lossless has 0",
             "s.toml:38:1: warning: traffic[0].class: class 3 of \"poisson\" is not in switch.lossless, so full \
                 buffers drop its packets",
             "s.toml:43:1: warning: traffic[1].class: class 3 of \"incast\" is not in switch.lossless, so full buffers \
@@ -95,17 +94,16 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"s\"]\nlinks = [{ a = \"h0\", b = \"s\" }, { a = \
             \"h1\", b = \"s\" }, { a = \"h0\", b = \"h1\" }]\n[switch]\nflow_control = { kind = \"port-fc\" \
             }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }",
-        &["s.toml:14:16: error: switch.flow_control: port-fc is for servers that are linked to switches only, and \
-                here some are linked to each other"],
+        &["s.toml:14:16: error: switch.flow_control: port-fc needs a topology that links servers to switches only, \
+            such as bcube; here servers are linked to each other"],
     ),
     // PortFC without a lossless guarantee; a forwarding rate of zero.
     (
         TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 2\nk = 2\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom \
             = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
-        &["s.toml:14:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: packets pass up to 3 \
-                switches; a PAUSE because of type A ends at the server before, so that those from two switches before \
-                are not stopped"],
+        &["s.toml:14:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: paths have up to 3 \
+            switches, but a PAUSE for A queues stops only the server before, not the switch before that server"],
     ),
     (
         TOPOLOGY_TO_SWITCH,
@@ -128,15 +126,15 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
         &["s.toml:13:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: the ports of a switch \
-                may come to hold 5633272 B in all, and its buffer has 5000000 B"],
+            can hold 5633272 B in total, but its buffer has 5000000 B"],
     ),
     (
         TOPOLOGY_TO_SWITCH,
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"port-fc\" }\n[load_balance]\nkind = \
             \"spray\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:12:16: error: switch.flow_control: port-fc has to know the way of every packet; load_balance must \
-                be ecmp, and no sender may choose paths as mp-rdma does",
+            "s.toml:12:16: error: switch.flow_control: port-fc must know the path of every packet: use load_balance = \
+                \"ecmp\", and no congestion control that chooses paths, such as mp-rdma",
             "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",

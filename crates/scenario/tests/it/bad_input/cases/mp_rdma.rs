@@ -10,38 +10,37 @@ pub(super) const CASES: &[Case] = &[
     (
         DCQCN,
         "kind = \"mp-rdma\"",
-        &["s.toml:1:1: error: recovery.kind: must be mp-rdma, in-any-order or irn: mp-rdma sends packets along \
-                paths on which they overtake each other; write recovery = { kind = \"mp-rdma\" }"],
+        &["s.toml:1:1: error: recovery.kind: must be mp-rdma, in-any-order or irn: mp-rdma uses several paths at \
+            once, so packets arrive out of order; write recovery = { kind = \"mp-rdma\" }"],
     ),
     (
         DCQCN,
         "kind = \"mp-rdma\"\n[recovery]\nkind = \"go-back-n\"",
-        &["s.toml:34:8: error: recovery.kind = \"go-back-n\": must be mp-rdma, in-any-order or irn: mp-rdma sends \
-                packets along paths on which they overtake each other; write recovery = { kind = \"mp-rdma\" }"],
+        &["s.toml:34:8: error: recovery.kind = \"go-back-n\": must be mp-rdma, in-any-order or irn: mp-rdma uses \
+            several paths at once, so packets arrive out of order; write recovery = { kind = \"mp-rdma\" }"],
     ),
     (
         DCQCN,
         "kind = \"mp-rdma\"\n[recovery]\nkind = \"irn\"",
-        &["s.toml:34:8: warning: recovery.kind = \"irn\": mp-rdma reorders packets, and irn takes each reordering \
-                for a loss; mp-rdma and in-any-order do not"],
+        &["s.toml:34:8: warning: recovery.kind = \"irn\": irn treats each reordered packet as lost, and mp-rdma \
+            reorders packets; use mp-rdma or in-any-order"],
     ),
     (
         DCQCN,
         "kind = \"mp-rdma\"\n[recovery]\nkind = \"mp-rdma\"\n[load_balance]\nkind = \"spray\"",
-        &["s.toml:36:8: error: load_balance.kind = \"spray\": must be ecmp: senders of mp-rdma choose the paths of \
-                packets themselves, by what switches hash; write load_balance = { kind = \"ecmp\" }"],
+        &["s.toml:36:8: error: load_balance.kind = \"spray\": must be ecmp: mp-rdma senders choose the path of each \
+            packet by its UDP source port; write load_balance = { kind = \"ecmp\" }"],
     ),
     (
         DCQCN,
         "kind = \"mp-rdma\"\n[recovery]\nkind = \"in-any-order\"\n[host]\nack_every = 2",
-        &["s.toml:36:13: error: host.ack_every = 2: must be 1: the window of mp-rdma can shrink to a packet, which \
-                would never be answered"],
+        &["s.toml:36:13: error: host.ack_every = 2: must be 1: the window of mp-rdma can shrink to one packet, for \
+            which no ACK would be sent"],
     ),
     (
         DCQCN,
         "kind = \"none\"\n[recovery]\nkind = \"mp-rdma\"\n[host]\nack_every = 2",
-        &["s.toml:36:13: error: host.ack_every = 2: must be 1: mp-rdma answers every packet, and its sender knows \
-                by the answers which have come"],
+        &["s.toml:36:13: error: host.ack_every = 2: must be 1: mp-rdma needs an ACK for every packet"],
     ),
     (
         DCQCN,
@@ -80,7 +79,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", \
             xoff = \"16 MiB\", headroom = \"0 B\" }\n[recovery]\nkind = \"mp-rdma\"\n[congestion_control]\nkind = \
             \"mp-rdma\"",
-        &["s.toml:12:16: error: switch.flow_control: port-fc has to know the way of every packet; load_balance must \
-                be ecmp, and no sender may choose paths as mp-rdma does"],
+        &["s.toml:12:16: error: switch.flow_control: port-fc must know the path of every packet: use load_balance = \
+            \"ecmp\", and no congestion control that chooses paths, such as mp-rdma"],
     ),
 ];

@@ -9,7 +9,8 @@ pub(super) const CASES: &[Case] = &[
             \"1 MB\"",
         &[
             "s.toml:34:15: error: congestion_control.fs_max_cwnd = 9.0: has no effect: fs_range is 0 s",
-            "s.toml:38:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
+            "s.toml:38:11: warning: recovery.bdp_cap = \"1 MB\": exceeds the bitmap, which limits it to 20 packets, 20 \
+                KB",
         ],
     ),
     (
@@ -17,7 +18,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"none\"\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"\n[[groups]]\nswitches = \
             \"leaf0\"",
         &[
-            "s.toml:36:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
+            "s.toml:36:11: warning: recovery.bdp_cap = \"1 MB\": exceeds the bitmap, which limits it to 20 packets, 20 \
+                KB",
             "s.toml:37:1: warning: groups[0]: has no effect: it sets neither flow_control nor headroom",
         ],
     ),
@@ -32,13 +34,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "profile = \"paper\"\ngain = 0.00390625",
         "cnp_interval = \"4 us\"",
-        &["s.toml:33:16: warning: congestion_control.cnp_interval = \"4 us\": has no effect: marks come back in \
-                ACKs (cnp = \"ack-bit\")"],
+        &["s.toml:33:16: warning: congestion_control.cnp_interval = \"4 us\": has no effect: with cnp = \"ack-bit\", \
+            receivers report marks in ACKs and send no CNPs"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"mp-rdma\"\necn = { pmax = 0.5 }\n[recovery]\nkind = \"mp-rdma\"",
-        &["s.toml:33:16: warning: congestion_control.ecn.pmax = 0.5: has no effect: kmin and kmax are one threshold"],
+        &["s.toml:33:16: warning: congestion_control.ecn.pmax = 0.5: has no effect: kmin and kmax are equal, so all \
+            packets above them are marked"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
@@ -67,8 +70,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[network]",
         "[host]\nscheduler = { kind = \"fair\" }\n[network]",
-        &["s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in \
-                the control class, which has strict priority"],
+        &["s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are \
+                in the control class, which has strict priority"],
     ),
     ("[network]", "[host]\nscheduler = { kind = \"relay-first\" }\n[network]", &[]),
     ("[network]", "[host]\nscheduler = { kind = \"fair\" }\nack_class = 3\n[network]", &[]),
@@ -81,26 +84,26 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"pfc\", quanta",
         "kind = \"pfc\", relays = \"forward\", quanta",
         &["s.toml:28:41: warning: switch.flow_control.relays = \"forward\": has no effect: no host of this topology \
-                relays"],
+            relays packets"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nqueueing = \"4 us\"\nbase_target = \"20 us\"\nfs_min_cwnd = 100\nmin_cwnd = \
             0.0\n[host]\nack_every = 2",
         &[
-            "s.toml:33:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by \
-                itself or by the profile",
+            "s.toml:33:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set explicitly \
+                or by the profile",
             "s.toml:35:15: error: congestion_control.fs_min_cwnd = 100: must be less than fs_max_cwnd, 100",
             "s.toml:36:12: error: congestion_control.min_cwnd = 0.0: must be greater than zero",
-            "s.toml:38:13: error: host.ack_every = 2: must be 1: the window of swift can shrink to a packet, which \
-                would never be answered",
+            "s.toml:38:13: error: host.ack_every = 2: must be 1: the window of swift can shrink to one packet, for \
+                which no ACK would be sent",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nprofile = \"htsim\"\nqueueing = \"4 us\"",
-        &["s.toml:34:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by \
-                itself or by the profile"],
+        &["s.toml:34:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set explicitly \
+            or by the profile"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -114,14 +117,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"dcqcn\"\nprofile = \"400g\"",
-        &["s.toml:33:11: warning: congestion_control.profile = \"400g\": is a profile for another rate than that of \
-                host links of 100 Gbps"],
+        &["s.toml:33:11: warning: congestion_control.profile = \"400g\": is not made for the rate of the host links, \
+            100 Gbps"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"dcqcn\"\nprofile = \"400g\"\necn.rate = \"25 Gbps\"",
         &["s.toml:34:12: error: congestion_control.ecn.rate = \"25 Gbps\": has no effect without ecn.kmin or \
-                ecn.kmax: the profile has its own"],
+            ecn.kmax: the profile sets the thresholds"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -132,25 +135,25 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"dcqcn\"\nrpg_min_dec_fac = 49\nrate_to_set_on_first_cnp = \"1 Tbps\"",
         &[
-            "s.toml:33:19: warning: congestion_control.rpg_min_dec_fac = 49: has no effect below 50: a decrease \
-                halves the rate at most",
-            "s.toml:34:28: warning: congestion_control.rate_to_set_on_first_cnp = \"1 Tbps\": has no effect: it is \
-                not between the lowest rate, 1 Gbps, and that of host links, 100 Gbps",
+            "s.toml:33:19: warning: congestion_control.rpg_min_dec_fac = 49: has no effect below 50: one decrease at \
+                most halves the rate",
+            "s.toml:34:28: warning: congestion_control.rate_to_set_on_first_cnp = \"1 Tbps\": has no effect: the value \
+                is not between min_rate, 1 Gbps, and the rate of the host links, 100 Gbps",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nbase_target = \"3 us\"\nper_hop = \"1 us\"",
-        &["s.toml:33:15: warning: congestion_control.base_target = \"3 us\": over 4 links the target delay is 7 us, \
-                and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates \
-                collapse"],
+        &["s.toml:33:15: warning: congestion_control.base_target = \"3 us\": the target delay over 4 links is 7 us, \
+            but base round-trip times are up to 8373.76 ns: packets exceed the target even with empty queues, and \
+            rates collapse"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nbase_target = \"0 s\"\nper_hop = \"2093 ns\"",
-        &["s.toml:33:15: warning: congestion_control.base_target = \"0 s\": over 4 links the target delay is 8.372 \
-                us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates \
-                collapse"],
+        &["s.toml:33:15: warning: congestion_control.base_target = \"0 s\": the target delay over 4 links is 8.372 \
+            us, but base round-trip times are up to 8373.76 ns: packets exceed the target even with empty queues, and \
+            rates collapse"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -161,8 +164,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"pcn\"\nperiod = \"99 ns\"\nw_min = 0.75\nmin_rate = \"0 bps\"\nthreshold_rate = \"40 Gbps\"",
         &[
-            "s.toml:33:10: error: congestion_control.period = \"99 ns\": must be at least 100 ns: every flow pays for \
-                every tick",
+            "s.toml:33:10: error: congestion_control.period = \"99 ns\": must be at least 100 ns: shorter intervals \
+                slow the simulation down",
             "s.toml:34:9: error: congestion_control.w_min = 0.75: must be at most w_max, 0.5",
             "s.toml:35:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
             "s.toml:36:18: error: congestion_control.threshold_rate = \"40 Gbps\": has no effect without threshold",
@@ -185,8 +188,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[host]\nack_every = 4\n[congestion_control]\nkind = \"timely\"\nwindow = true",
-        &["s.toml:32:13: error: host.ack_every = 4: must be 1: the window of timely can shrink to a packet, which \
-                would never be answered"],
+        &["s.toml:32:13: error: host.ack_every = 4: must be 1: the window of timely can shrink to one packet, for \
+            which no ACK would be sent"],
     ),
     (
         "receivers = \"h0\"",
@@ -275,8 +278,8 @@ pub(super) const CASES: &[Case] = &[
         TOPOLOGY,
         "kind = \"star\"\nhosts = 257\n[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h256\", dst = \"h0\", \
             data_via = [\"s0\"] }, { src = \"h1\", dst = \"h256\", data_via = [\"s0\"] }]",
-        &["s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path has \
-                a port above 255"],
+        &["s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path uses \
+            a port number above 255"],
     ),
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",

@@ -59,9 +59,9 @@ pub(super) const CASES: &[Case] = &[
         "{ kind = \"dsh\", estimator = \"hardware\", gradient_weight = 0.3, deviation_factor = 3.0 }",
         &[
             "s.toml:29:70: error: switch.headroom.gradient_weight = 0.3: must be a power of two, 1 or less: the \
-                hardware estimator has shifts, not products",
+                hardware estimator shifts instead of multiplying",
             "s.toml:29:94: error: switch.headroom.deviation_factor = 3.0: must be a power of two, 1 or more: the \
-                hardware estimator has shifts, not products",
+                hardware estimator shifts instead of multiplying",
         ],
     ),
     (
@@ -79,15 +79,15 @@ pub(super) const CASES: &[Case] = &[
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
             \"3 KB\" }",
         "flow_control = { kind = \"none\" }\nheadroom = { kind = \"dsh\" }",
-        &["s.toml:29:12: warning: switch.headroom: dsh needs a flow control that pauses queues and ports of the \
-                neighbour, as PFC does; \"none\" does not"],
+        &["s.toml:29:12: warning: switch.headroom: dsh needs a flow control that can pause single queues and whole \
+            ports, such as pfc; \"none\" cannot"],
     ),
     (
         "buffer = \"16 MiB\"",
         "buffer = \"16 MiB\"\nports = 4",
         &[
-            "s.toml:8:1: error: topology: node \"leaf0\": has 6 links, but a switch has 4 ports",
-            "s.toml:8:1: error: topology: node \"leaf1\": has 6 links, but a switch has 4 ports",
+            "s.toml:8:1: error: topology: node \"leaf0\": has 6 links, but a switch has 4 ports (switch.ports)",
+            "s.toml:8:1: error: topology: node \"leaf1\": has 6 links, but a switch has 4 ports (switch.ports)",
         ],
     ),
     (
@@ -114,8 +114,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"power-tcp\"\nmin_rate = \"0 bps\"\n[host]\nack_every = 2",
         &[
             "s.toml:33:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
-            "s.toml:35:13: error: host.ack_every = 2: must be 1: the window of power-tcp can shrink to a packet, \
-                which would never be answered",
+            "s.toml:35:13: error: host.ack_every = 2: must be 1: the window of power-tcp can shrink to one packet, for \
+                which no ACK would be sent",
         ],
     ),
     (
@@ -128,16 +128,16 @@ pub(super) const CASES: &[Case] = &[
         "alpha_interval = \"1 ps\"\ndecrease_interval = \"99 ns\"\nincrease_interval = \"0 s\"\nbyte_counter = \"1 \
             B\"\nwindow = true\n[host]\nack_every = 2",
         &[
-            "s.toml:34:18: error: congestion_control.alpha_interval = \"1 ps\": must be at least 100 ns: every flow \
-                pays for every tick",
+            "s.toml:34:18: error: congestion_control.alpha_interval = \"1 ps\": must be at least 100 ns: shorter \
+                intervals slow the simulation down",
             "s.toml:35:21: error: congestion_control.decrease_interval = \"99 ns\": must be at least 100 ns, or \"0 \
-                s\" to act on every CNP at once: every flow pays for every tick",
-            "s.toml:36:21: error: congestion_control.increase_interval = \"0 s\": must be at least 100 ns: every flow \
-                pays for every tick",
-            "s.toml:37:16: error: congestion_control.byte_counter = \"1 B\": must be at least 100 B, or \"0 B\" for \
-                off: every flow pays for every step",
-            "s.toml:40:13: error: host.ack_every = 2: must be 1: the window of dcqcn can shrink to a packet, which \
-                would never be answered",
+                s\" to act on every CNP at once: shorter intervals slow the simulation down",
+            "s.toml:36:21: error: congestion_control.increase_interval = \"0 s\": must be at least 100 ns: shorter \
+                intervals slow the simulation down",
+            "s.toml:37:16: error: congestion_control.byte_counter = \"1 B\": must be at least 100 B, or \"0 B\" to \
+                disable the counter: smaller steps slow the simulation down",
+            "s.toml:40:13: error: host.ack_every = 2: must be 1: the window of dcqcn can shrink to one packet, for \
+                which no ACK would be sent",
         ],
     ),
     (
@@ -149,8 +149,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "quanta = 65535 }",
         "pause = \"quanta\", quanta = 39 }",
-        &["s.toml:28:59: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is repeated after \
-                half its time, every 100 ns at most, and links have 100 Gbps"],
+        &["s.toml:28:59: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is refreshed after \
+            half its duration, and at links of 100 Gbps refreshes must be at least 100 ns apart"],
     ),
     ("quanta = 65535 }", "pause = \"quanta\", quanta = 40 }", &[]),
     (
@@ -158,8 +158,9 @@ pub(super) const CASES: &[Case] = &[
             \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }",
         "mtu = \"4000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3, 4]\nscheduler = { kind = \"dwrr\", quantum \
             = \"1600 B\" }\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 133 }",
-        &["s.toml:28:59: error: switch.flow_control.quanta = 133: must be at least 134: a PAUSE is repeated after \
-                half its time, and may wait for 4266 B, a data frame and a PFC frame of every lossless class"],
+        &["s.toml:28:59: error: switch.flow_control.quanta = 133: must be at least 134: a PAUSE is refreshed after \
+            half its duration, and a refresh can wait for 4266 B, one data frame and one PFC frame of each lossless \
+            class"],
     ),
     (
         "mtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
@@ -173,10 +174,10 @@ pub(super) const CASES: &[Case] = &[
         "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 1 \
             }\n[network]",
         &[
-            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: \
-                neighbours must agree on how long a PAUSE lasts",
-            "s.toml:23:59: error: groups[0].flow_control.quanta = 1: must be at least 40: a PAUSE is repeated after \
-                half its time, every 100 ns at most, and links have 100 Gbps",
+            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must equal switch.flow_control.pause: \
+                neighbours must agree on the duration of a PAUSE",
+            "s.toml:23:59: error: groups[0].flow_control.quanta = 1: must be at least 40: a PAUSE is refreshed after \
+                half its duration, and at links of 100 Gbps refreshes must be at least 100 ns apart",
         ],
     ),
     (
@@ -190,8 +191,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\nwindow = \"1500 B\"\n[host]\nack_every = 3",
-        &["s.toml:33:10: error: congestion_control.window = \"1500 B\": must be at least 2001 B: an ACK answers \
-                host.ack_every packets"],
+        &["s.toml:33:10: error: congestion_control.window = \"1500 B\": must be at least 2001 B: a smaller window \
+            holds less than host.ack_every packets, so no ACK would be sent"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -229,8 +230,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[probes]",
         "[load_balance]\nkind = \"letflow\"\ngaps = \"age-bit\"\naging = \"99 us\"\n[probes]",
-        &["s.toml:39:9: error: load_balance.aging = \"99 us\": must be two flowlet_timeout at least: with gaps = \
-                \"age-bit\" flowlets have gaps of up to that"],
+        &["s.toml:39:9: error: load_balance.aging = \"99 us\": must be at least twice flowlet_timeout: with gaps = \
+            \"age-bit\", detecting a gap can take that long"],
     ),
     (
         "[probes]",
@@ -257,15 +258,15 @@ pub(super) const CASES: &[Case] = &[
     (
         TOPOLOGY,
         "kind = \"fat-tree\"\nk = 4\n[load_balance]\nkind = \"conga\"",
-        &["s.toml:11:1: error: load_balance: conga's leaves choose between uplinks, one for each path to another \
-                leaf: there can be 2 layers of switches, and there are 3"],
+        &["s.toml:11:1: error: load_balance: conga supports at most 2 layers of switches (an uplink must determine \
+            the path to another leaf), but this network has 3"],
     ),
     (
         TOPOLOGY,
         "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, \
             { a = \"h0\", b = \"b\" }, { a = \"h1\", b = \"a\" }]\n[load_balance]\nkind = \"conga\"",
-        &["s.toml:13:1: error: load_balance: conga's tables are from leaf to leaf: a host must have one link, and \
-                there are hosts with several"],
+        &["s.toml:13:1: error: load_balance: conga supports hosts with one link only, and this network has hosts \
+            with several"],
     ),
     (
         "degree = 4",

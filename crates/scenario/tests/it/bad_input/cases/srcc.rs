@@ -8,14 +8,15 @@ pub(super) const CASES: &[Case] = &[
     (
         DCQCN,
         "kind = \"srcc\"\nthreshold = \"static\"\nstatic_threshold = \"17 MiB\"",
-        &["s.toml:34:20: error: congestion_control.static_threshold = \"17 MiB\": must be at most the buffer, 16 MiB"],
+        &["s.toml:34:20: error: congestion_control.static_threshold = \"17 MiB\": must be at most the buffer size, \
+            16 MiB"],
     ),
     (
         DCQCN,
         "kind = \"srcc\"\nfloor = \"17 MiB\"\nq_pfc = \"17 MiB\"",
         &[
-            "s.toml:33:9: error: congestion_control.floor = \"17 MiB\": must be at most the buffer, 16 MiB",
-            "s.toml:34:9: error: congestion_control.q_pfc = \"17 MiB\": must be at most the buffer, 16 MiB",
+            "s.toml:33:9: error: congestion_control.floor = \"17 MiB\": must be at most the buffer size, 16 MiB",
+            "s.toml:34:9: error: congestion_control.q_pfc = \"17 MiB\": must be at most the buffer size, 16 MiB",
         ],
     ),
     (DCQCN, "kind = \"srcc\"\nthreshold = \"static\"\nstatic_threshold = \"16 MiB\"", &[]),
@@ -23,15 +24,15 @@ pub(super) const CASES: &[Case] = &[
     (
         DCQCN,
         "kind = \"srcc\"\nbase = { kind = \"dcqcn\", min_rate = \"2 Gbps\" }",
-        &["s.toml:33:8: warning: congestion_control.base: goes no lower than 2 Gbps: more than 50 flows through a \
-                port of 100 Gbps are faster than notices say; lower base.min_rate"],
+        &["s.toml:33:8: warning: congestion_control.base: cannot lower rates below 2 Gbps: more than 50 flows \
+            through one 100 Gbps port would exceed the rate in notices; lower base.min_rate"],
     ),
     (DCQCN, "kind = \"srcc\"\nbase = { kind = \"hpcc\", min_rate = \"1 Gbps\" }", &[]),
     (
         DCQCN,
         "kind = \"srcc\"\ncount_window = \"2 us\"",
         &["s.toml:33:16: warning: congestion_control.count_window = \"2 us\": is shorter than the longest base \
-                round-trip time, 8373.76 ns: flows that wait for an answer count as gone"],
+            round-trip time, 8373.76 ns: flows that wait for an ACK are not counted"],
     ),
     (
         DCQCN,
@@ -80,15 +81,15 @@ pub(super) const CASES: &[Case] = &[
     (
         DCQCN,
         "kind = \"srcc\"\nbase = { kind = \"swift\", base_target = \"1 us\", per_hop = \"1 us\" }",
-        &["s.toml:33:40: warning: congestion_control.base.base_target = \"1 us\": over 4 links the target delay is \
-                5 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates \
-                collapse"],
+        &["s.toml:33:40: warning: congestion_control.base.base_target = \"1 us\": the target delay over 4 links is 5 \
+            us, but base round-trip times are up to 8373.76 ns: packets exceed the target even with empty queues, and \
+            rates collapse"],
     ),
     (
         DCQCN,
         "kind = \"srcc\"\nbase = { kind = \"hpcc\" }\n[host]\nack_every = 4",
-        &["s.toml:35:13: error: host.ack_every = 4: must be 1: the window of srcc can shrink to a packet, which \
-                would never be answered"],
+        &["s.toml:35:13: error: host.ack_every = 4: must be 1: the window of srcc can shrink to one packet, for \
+            which no ACK would be sent"],
     ),
     (
         DCQCN,
@@ -138,7 +139,7 @@ pub(super) const CASES: &[Case] = &[
         DCQCN,
         "kind = \"srcc\"\nwindow = \"2 us\"",
         &["s.toml:33:10: warning: congestion_control.window = \"2 us\": is shorter than the longest base round-trip \
-                time, 8373.76 ns: flows that wait for an answer count as gone"],
+            time, 8373.76 ns: flows that wait for an ACK are not counted"],
     ),
     (
         DCQCN,
@@ -151,15 +152,15 @@ pub(super) const CASES: &[Case] = &[
             }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "lossless = []\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"none\" \
             }\nheadroom = { kind = \"egress\" }\n\n[congestion_control]\nkind = \"srcc\"",
-        &["s.toml:31:1: error: congestion_control: no class is lossless: there is nothing for SRCC to protect"],
+        &["s.toml:31:1: error: congestion_control: srcc protects lossless classes, but switch.lossless is empty"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
             \"3 KB\" }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "flow_control = { kind = \"none\" }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" \
             }\n\n[congestion_control]\nkind = \"srcc\"\nnotify_while_paused = false",
-        &["s.toml:33:23: warning: congestion_control.notify_while_paused = false: has no effect under flow control \
-                none: no PAUSE stops a queue"],
+        &["s.toml:33:23: warning: congestion_control.notify_while_paused = false: has no effect: flow control none \
+            never pauses a queue"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
@@ -173,7 +174,7 @@ pub(super) const CASES: &[Case] = &[
         "headroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \
             \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "headroom = { kind = \"egress\" }\n\n[congestion_control]\nkind = \"srcc\"",
-        &["s.toml:31:1: error: congestion_control.q_pfc: must be set: there is a buffer policy without thresholds \
-                of its own for ingress queues"],
+        &["s.toml:31:1: error: congestion_control.q_pfc: must be set: a switch has a buffer policy without \
+            ingress-queue thresholds"],
     ),
 ];
