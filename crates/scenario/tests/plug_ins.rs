@@ -52,7 +52,7 @@ impl Default for IdleConfig {
 }
 
 impl Options for IdleConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.ordered([("from", self.from), ("to", self.to)]);
     }
 

@@ -38,7 +38,7 @@ pub struct OnOffConfig {
 }
 
 impl Options for OnOffConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let message = format!("must be at most {}", Duration::from_ms(1));
         diagnostics.error(self.hold > Duration::from_ms(1), "hold", message);
     }

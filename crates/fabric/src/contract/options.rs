@@ -13,7 +13,7 @@ use std::fmt::Debug;
 pub trait Options: Debug + Send + Sync {
     /// Checks relations that a schema cannot express: between options, and with the other
     /// mechanisms of the scheme.
-    fn check(&self, _beside: &SchemeContext<'_>, _diagnostics: &mut Diagnostics) {}
+    fn check(&self, _scheme: &SchemeContext<'_>, _diagnostics: &mut Diagnostics) {}
 
     /// Checks that the mechanism supports a network of this shape.
     ///

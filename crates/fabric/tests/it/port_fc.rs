@@ -495,7 +495,7 @@ fn no_guarantee_where_the_papers_argument_fails() {
 #[test]
 fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
     let is_sound = |xon| {
-        let beside = SchemeContext {
+        let scheme = SchemeContext {
             mtu: Bytes(1024),
             ack_every: 1,
             ack_class: Class::CONTROL,
@@ -506,7 +506,7 @@ fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
             recovery: "irn",
         };
         let mut diagnostics = Diagnostics::default();
-        PortFcConfig { xoff: 6.0, xon, ..Default::default() }.check(&beside, &mut diagnostics);
+        PortFcConfig { xoff: 6.0, xon, ..Default::default() }.check(&scheme, &mut diagnostics);
         diagnostics.into_vec().is_empty()
     };
     assert_eq!([4.0, 6.0, 6.1, -1.0].map(is_sound), [true, true, false, false]);

@@ -106,7 +106,7 @@ fn switch(scenario: &Scenario, diagnostics: &mut Diagnostics) {
 fn mechanisms(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     let Scenario { switch, groups, congestion_control, load_balance, recovery, .. } = scenario;
     let mut check = |options: &dyn Options, path: &str, flow_control: &FlowControlConfig| {
-        let beside = SchemeContext {
+        let scheme = SchemeContext {
             mtu: scenario.network.mtu,
             ack_every: scenario.host.ack_every,
             ack_class: scenario.host.ack_class,
@@ -116,7 +116,7 @@ fn mechanisms(scenario: &Scenario, diagnostics: &mut Diagnostics) {
             load_balance: load_balance.name(),
             recovery: recovery.name(),
         };
-        diagnostics.within(path, |diagnostics| options.check(&beside, diagnostics));
+        diagnostics.within(path, |diagnostics| options.check(&scheme, diagnostics));
     };
     check(switch.headroom.options(), "switch.headroom", &switch.flow_control);
     let at_relays = scenario.host.relay.headroom.iter();

@@ -248,7 +248,7 @@ impl DcqcnProfile {
 }
 
 impl Options for DcqcnConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         const AT_ONCE: &str = "to act on every CNP at once";
         diagnostics.clock(self.alpha_interval, "alpha_interval", None);
         diagnostics.clock(self.decrease_interval, "decrease_interval", Some(AT_ONCE));
@@ -269,7 +269,7 @@ impl Options for DcqcnConfig {
             "has no effect without ecn.kmin or ecn.kmax: the profile sets the thresholds",
         );
         if self.window {
-            diagnostics.one_ack_per_packet(beside);
+            diagnostics.one_ack_per_packet(scheme);
         }
         let is_idle = self.rpg_min_dec_fac.is_some_and(|percent| (1..50).contains(&percent));
         diagnostics.warning(is_idle, "rpg_min_dec_fac", "has no effect below 50: one decrease at most halves the rate");

@@ -41,14 +41,14 @@ impl Default for FlbRcConfig {
 }
 
 impl Options for FlbRcConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let message = format_args!(
             "flb-rc needs the notices of load_balance = \"flb\", but load_balance is \"{}\"",
-            beside.load_balance
+            scheme.load_balance
         );
-        diagnostics.error(beside.load_balance != "flb", "", message);
+        diagnostics.error(scheme.load_balance != "flb", "", message);
         diagnostics.positive(Some(self.timeout), "timeout");
-        let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
+        let needed = u64::from(scheme.ack_every.saturating_sub(1)) * scheme.mtu.get() + 1;
         let message = format_args!(
             "must be at least {}: a smaller window holds less than host.ack_every packets, so no ACK would be sent",
             Bytes(needed)

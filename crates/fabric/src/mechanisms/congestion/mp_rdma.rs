@@ -98,22 +98,22 @@ impl MarkConfig {
 const RECOVERIES: [&str; 3] = ["mp-rdma", "in-any-order", "irn"];
 
 impl Options for MpRdmaConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
-        diagnostics.one_ack_per_packet(beside);
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.one_ack_per_packet(scheme);
         diagnostics.scenario_error(
-            beside.load_balance != "ecmp",
+            scheme.load_balance != "ecmp",
             "load_balance.kind",
             "must be ecmp: mp-rdma senders choose the path of each packet by its UDP source port; write load_balance = \
                 { kind = \"ecmp\" }",
         );
         diagnostics.scenario_error(
-            !RECOVERIES.contains(&beside.recovery),
+            !RECOVERIES.contains(&scheme.recovery),
             "recovery.kind",
             "must be mp-rdma, in-any-order or irn: mp-rdma uses several paths at once, so packets arrive out of order; \
                 write recovery = { kind = \"mp-rdma\" }",
         );
         diagnostics.scenario_warning(
-            beside.recovery == "irn",
+            scheme.recovery == "irn",
             "recovery.kind",
             "irn treats each reordered packet as lost, and mp-rdma reorders packets; use mp-rdma or in-any-order",
         );

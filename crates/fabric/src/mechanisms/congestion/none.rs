@@ -33,9 +33,9 @@ pub enum Window {
 }
 
 impl Options for NoneConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let Some(Window::Bytes(window)) = self.window else { return };
-        let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
+        let needed = u64::from(scheme.ack_every.saturating_sub(1)) * scheme.mtu.get() + 1;
         let message = format_args!(
             "must be at least {}: a smaller window holds less than host.ack_every packets, so no ACK would be sent",
             Bytes(needed)

@@ -92,7 +92,7 @@ impl Default for PcnConfig {
 }
 
 impl Options for PcnConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.clock(Some(self.period), "period", None);
         diagnostics.error(self.marked_share >= 1.0, "marked_share", "must be below 1, or no flow is ever congested");
         diagnostics.positive(self.w_min, "w_min");

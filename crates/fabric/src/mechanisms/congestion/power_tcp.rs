@@ -82,10 +82,10 @@ impl Default for PowerTcpConfig {
 }
 
 impl Options for PowerTcpConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.positive(Some(self.min_rate), "min_rate");
         diagnostics.positive(self.base_rtt, "base_rtt");
-        diagnostics.one_ack_per_packet(beside);
+        diagnostics.one_ack_per_packet(scheme);
     }
 }
 

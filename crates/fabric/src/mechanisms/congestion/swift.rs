@@ -118,8 +118,8 @@ fn times(one: Duration, factor: u64) -> Duration {
 }
 
 impl Options for SwiftConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
-        diagnostics.one_ack_per_packet(beside);
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.one_ack_per_packet(scheme);
         diagnostics.positive(self.fs_min_cwnd, "fs_min_cwnd");
         diagnostics.positive(self.min_cwnd, "min_cwnd");
         let (low, high) = self.fs_windows();

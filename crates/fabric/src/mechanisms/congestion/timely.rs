@@ -101,12 +101,12 @@ impl TimelyProfile {
 }
 
 impl Options for TimelyConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         // Thresholds do not depend on the link.
         let parameters = self.parameters(Rate::from_gbps(100));
         diagnostics.ordered([("low_rtt", parameters.low_rtt), ("high_rtt", parameters.high_rtt)]);
         if self.window {
-            diagnostics.one_ack_per_packet(beside);
+            diagnostics.one_ack_per_packet(scheme);
         }
         diagnostics.positive(self.min_rtt, "min_rtt");
         diagnostics.positive(self.min_rate, "min_rate");

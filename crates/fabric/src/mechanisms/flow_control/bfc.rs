@@ -173,9 +173,9 @@ impl Options for BfcConfig {
         shape.without_relays("bfc")
     }
 
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.warning(
-            self.acks != Acks::Wait && beside.ack_class == Class::CONTROL,
+            self.acks != Acks::Wait && scheme.ack_class == Class::CONTROL,
             "acks",
             "has no effect: ACKs are in the control class (host.ack_class)",
         );

@@ -36,7 +36,7 @@ impl Default for AdaptiveConfig {
 }
 
 impl Options for AdaptiveConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.positive(Some(self.resolution), "resolution");
     }
 }

@@ -46,7 +46,7 @@ impl Default for SihConfig {
 }
 
 impl Options for SihConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.positive(self.alpha_rate, "alpha_rate");
     }
 }

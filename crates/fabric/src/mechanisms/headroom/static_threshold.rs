@@ -43,7 +43,7 @@ impl HeadroomConfig {
 }
 
 impl Options for StaticConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         self.xon.into_iter().for_each(|xon| diagnostics.ordered([("xon", xon), ("xoff", self.xoff)]));
     }
 }

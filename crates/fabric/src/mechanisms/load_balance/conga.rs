@@ -71,7 +71,7 @@ impl Default for CongaConfig {
 }
 
 impl Options for CongaConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         flowlets::check(self.flowlet_timeout, self.gaps, self.aging, diagnostics);
         diagnostics.positive(Some(self.dre_period), "dre_period");
         diagnostics.positive(Some(self.alpha), "alpha");

@@ -42,7 +42,7 @@ impl Default for LetFlowConfig {
 }
 
 impl Options for LetFlowConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         flowlets::check(self.flowlet_timeout, self.gaps, self.aging, diagnostics);
     }
 }

@@ -118,8 +118,8 @@ impl Default for ProteusConfig {
 }
 
 impl Options for ProteusConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
-        super::paths::check_queues(beside, diagnostics);
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        super::paths::check_queues(scheme, diagnostics);
         diagnostics.positive(Some(self.flow_timeout), "flow_timeout");
         diagnostics.positive(Some(self.dre_period), "dre_period");
         diagnostics.positive(Some(self.alpha), "alpha");

@@ -58,15 +58,15 @@ impl Default for IrnConfig {
 }
 
 impl Options for IrnConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.positive(Some(self.rto_low), "rto_low");
         diagnostics.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
         diagnostics.positive(self.bdp_cap, "bdp_cap");
-        let most = Bytes(u64::from(self.bitmap) * beside.mtu.get());
+        let most = Bytes(u64::from(self.bitmap) * scheme.mtu.get());
         let message = format_args!("exceeds the bitmap, which limits it to {} packets, {most}", self.bitmap);
         diagnostics.warning(self.bdp_cap.is_some_and(|cap| cap > most), "bdp_cap", message);
         diagnostics.scenario_error(
-            beside.ack_every > 1,
+            scheme.ack_every > 1,
             "host.ack_every",
             "must be 1: irn needs an ACK for every packet",
         );

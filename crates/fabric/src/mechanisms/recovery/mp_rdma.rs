@@ -35,9 +35,9 @@ impl Default for MpRdmaRecoveryConfig {
 }
 
 impl Options for MpRdmaRecoveryConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.scenario_error(
-            beside.ack_every > 1,
+            scheme.ack_every > 1,
             "host.ack_every",
             "must be 1: mp-rdma needs an ACK for every packet",
         );

@@ -207,11 +207,11 @@ impl Default for SrccConfig {
 }
 
 impl Options for SrccConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
-        diagnostics.within("base", |diagnostics| self.base.options().check(beside, diagnostics));
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.within("base", |diagnostics| self.base.options().check(scheme, diagnostics));
 
         diagnostics.error(
-            beside.lossless.is_empty(),
+            scheme.lossless.is_empty(),
             "",
             "srcc protects lossless classes, but switch.lossless is empty",
         );
@@ -238,7 +238,7 @@ impl Options for SrccConfig {
         diagnostics.error(is_idle, "arrivals", unused("eq6"));
         let is_idle = !self.uses_delay() && self.link_delay.is_some();
         diagnostics.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
-        let (flow_control, facts) = &beside.flow_control;
+        let (flow_control, facts) = &scheme.flow_control;
         let message = format_args!("has no effect: flow control {flow_control} never pauses a queue");
         diagnostics.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();

@@ -74,7 +74,7 @@ impl PortFcConfig {
 }
 
 impl Options for PortFcConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         for (value, option) in [(Some(self.xoff), "xoff"), (self.last_xoff, "last_xoff")] {
             let is_sound = value.is_none_or(|value| value > 0.0 && value <= MOST_BDPS);
             diagnostics.error(!is_sound, option, format_args!("must be greater than zero and at most {MOST_BDPS}"));

@@ -310,10 +310,10 @@ impl Options for PyrrhaConfig {
         if has_pfc { shape.few_ports("pyrrha") } else { Ok(()) }
     }
 
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.ordered([("resume", self.resume), ("pause", self.pause)]);
         diagnostics.warning(
-            self.hosts == HostReaction::Pfc && beside.lossless.is_empty(),
+            self.hosts == HostReaction::Pfc && scheme.lossless.is_empty(),
             "hosts",
             "hosts are never paused: PFC pauses lossless classes only, and switch.lossless is empty",
         );

@@ -94,10 +94,10 @@ impl Default for DshConfig {
 }
 
 impl Options for DshConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
-        let (name, flow_control) = &beside.flow_control;
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        let (name, flow_control) = &scheme.flow_control;
         diagnostics.warning(
-            !flow_control.pauses_ports() && !beside.lossless.is_empty(),
+            !flow_control.pauses_ports() && !scheme.lossless.is_empty(),
             "",
             format_args!(
                 "dsh needs a flow control that can pause single queues and whole ports, such as pfc; \"{name}\" cannot"

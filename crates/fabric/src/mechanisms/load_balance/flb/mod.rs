@@ -218,7 +218,7 @@ impl Default for FlbConfig {
 }
 
 impl Options for FlbConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.positive(Some(self.flow_timeout), "flow_timeout");
         diagnostics.clock(self.sample_period, "sample_period", None);
         diagnostics.clock(self.check_period, "check_period", None);
@@ -240,7 +240,7 @@ impl Options for FlbConfig {
         let message = "is not shorter than flow_timeout: flows are forgotten before a gap counts, and never rerouted \
             to a path with less delay";
         diagnostics.warning(self.gap_unit.is_some_and(|unit| unit >= self.flow_timeout), "gap_unit", message);
-        let is_heard = beside.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
+        let is_heard = scheme.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
         diagnostics.warning(
             !is_heard,
             "own_uplinks",
@@ -263,17 +263,17 @@ impl Options for FlbConfig {
             diagnostics.error(!self.isolation && is_set, option, "has no effect: isolation is false");
         }
         let message = "must be true: congestion control flb-rc needs the notices";
-        diagnostics.error(!self.isolation && beside.congestion == "flb-rc", "isolation", message);
-        let (flow_control, facts) = &beside.flow_control;
+        diagnostics.error(!self.isolation && scheme.congestion == "flb-rc", "isolation", message);
+        let (flow_control, facts) = &scheme.flow_control;
         let message = format_args!("has no effect: flow control {flow_control} never pauses a queue");
         diagnostics.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let message = "pyrrha keeps packets in its own queues: flows congested there leave isolation only by timeout";
         diagnostics.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
         if self.stamp == StampPoint::DepartureAndQueue {
-            super::paths::check_queues(beside, diagnostics);
+            super::paths::check_queues(scheme, diagnostics);
         }
         let message = "isolates no flow: switch.lossless is empty";
-        diagnostics.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);
+        diagnostics.warning(self.isolation && scheme.lossless.is_empty(), "isolation", message);
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {

@@ -36,8 +36,8 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
 }
 
 /// Warns of a flow control that queues packets outside the class queues, which edges measure.
-pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
-    let (flow_control, facts) = &beside.flow_control;
+pub(in super::super) fn check_queues(scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+    let (flow_control, facts) = &scheme.flow_control;
     let message = format_args!(
         "cannot measure queues and pauses at the uplinks of edge switches: flow control {flow_control} keeps packets \
             in its own queues"
