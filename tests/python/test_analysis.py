@@ -121,7 +121,7 @@ def test_a_loop_needs_the_own_root_rule(tmp_path: Path) -> None:
         outcome = command_line(*ask, *options)
         table = {line.split()[0]: line.rstrip() for line in outcome.stdout.splitlines() if line.strip()}
         assert all(table[protocol].endswith(verdict) for protocol, verdict in verdicts.items()), outcome.stdout
-        assert "1 flow returns to a port" in outcome.stderr
+        assert "1 flow has a routing loop" in outcome.stderr
 
 
 # Four relaying servers and three switches in a row. Class A of the second server can overflow
@@ -152,7 +152,9 @@ def test_queues_that_overflow_are_named(tmp_path: Path) -> None:
     [overflow] = found["port-fc"].overflows
     assert isinstance(overflow, Overflow)
     assert overflow == Overflow(
-        EgressQueue("T:1", "the queue of packets relayed to U:1"), EgressQueue("b:1", "the relay queue"), "flow 0 (a -> d)"
+        EgressQueue("T:1", "the queue of packets relayed to U:1"),
+        EgressQueue("b:1", "the relay queue"),
+        "flow 0 (a -> d)",
     )
     assert (found["pfc-star"].overflows, found["pfc-star"].classes, found["port-fc"].classes) == ((), 3, None)
     assert Analysis.from_json(analysis.to_json()) == analysis
@@ -192,7 +194,7 @@ def test_analyze_finds_congested_ports(file: Path) -> None:
     document = json.loads(outcome.stdout)
     assert (document["flows"], document["congested"]) == (2, ["leaf1:0"])
     assert document["notes"] == ["analysed only 2 flows; the scenario has more"]
-    assert "note: only the first 2 flows" in command_line("analyze", file, "--flows", "2").stderr
+    assert "note: analysed only 2 flows" in command_line("analyze", file, "--flows", "2").stderr
     # Without the limit, a third flow shares the uplink leaf0:4 with the first flow. A faster uplink
     # does not limit them.
     for rate, congested in (("100 Gbps", ["leaf0:4", "leaf1:0"]), ("400 Gbps", ["leaf1:0"])):
@@ -226,5 +228,5 @@ def test_tables_of_pyrrha_on_tofino2() -> None:
     outcome = command_line("tofino", "36", output="11,664 hosts")
     assert "11.1 MiB, 44.5% of the chip's 1,600 SRAM blocks" in outcome.stdout
     assert json.loads(command_line("tofino", "36", "--json").stdout)["blocks"] == 712
-    for k, words in (("37", "even number of ports"), ("2000", "2 to 1024"), ("-4", "-4")):
+    for k, words in (("37", "must be an even number"), ("2000", "2 to 1024"), ("-4", "-4")):
         command_line("tofino", k, code=2, error=words)

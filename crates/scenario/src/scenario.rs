@@ -35,7 +35,7 @@ pub struct Scenario {
     /// Names of ports in results. A port without a name is shown by its number.
     #[serde(default)]
     pub interfaces: Vec<InterfacesConfig>,
-    /// Entries of forwarding tables set by hand, correct or not.
+    /// Forwarding-table entries that replace computed routes; they may be wrong on purpose.
     #[serde(default)]
     pub routes: Vec<RouteConfig>,
     /// Links that fail during the run.
@@ -63,7 +63,7 @@ pub struct Scenario {
     /// Loss recovery of every flow. Default `go-back-n`.
     #[serde(default = "default_recovery")]
     pub recovery: RecoveryConfig,
-    /// Parts of the traffic, which run together.
+    /// Parts of the traffic. All parts run together.
     #[schemars(length(min = 1))]
     pub traffic: Vec<TrafficConfig>,
     /// Measurements in addition to flow completion times.
@@ -84,8 +84,8 @@ pub struct RunConfig {
     pub warmup: Duration,
     /// Longest time after `until` that the run waits for unfinished flows. Default 100 ms.
     pub drain: Duration,
-    /// Maximum number of shards into which the network is divided; a thread runs one or more of
-    /// them. Results do not depend on the number. Default: the value of `--threads`.
+    /// Maximum number of shards of the network. Each thread simulates one or more shards. Results
+    /// do not depend on the number. Default: the value of `--threads`.
     #[schemars(range(min = 1, max = 1024))]
     pub shards: Option<u32>,
 }
@@ -140,14 +140,14 @@ pub struct RouteConfig {
 pub struct GroupConfig {
     /// Switches by name or pattern.
     pub switches: NodeList,
-    /// Flow control of the switches, and of hosts whose first link leads to one of them (in a
+    /// Flow control of the switches, and of the hosts whose first link ends at one of them (in a
     /// BCube, the link of layer 0). Default: as in `switch`.
     pub flow_control: Option<FlowControlConfig>,
     /// Buffer policy of the switches. Default: as in `switch`.
     pub headroom: Option<HeadroomConfig>,
 }
 
-/// A link that fails during the run. Frames on the wire are lost, queued packets wait.
+/// A link that fails during the run. Frames on the wire are lost. Queued packets wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultConfig {
@@ -170,8 +170,8 @@ pub struct NetworkConfig {
     /// Payload bytes of a full data packet, 1 B to 9000 B. Default 1024 B (the RoCE path MTU).
     pub mtu: Bytes,
     /// Time from the failure or repair of a link (`[[faults]]`) until all routes are recomputed.
-    /// Packets queued at failed links are lost then. Default: never; routes do not change, and
-    /// packets wait for the link.
+    /// Packets queued at failed links are dropped at that time. Default: never. Routes then do not
+    /// change, and packets wait for the link.
     pub reconvergence: Option<Duration>,
 }
 
@@ -196,11 +196,11 @@ pub struct ProbesConfig {
     /// pause, and the headroom in use. Record also the local maxima of the headroom in use at each
     /// switch. Default false.
     pub ingress: bool,
-    /// Sample the payload delivered to flows, by tag and role. Default false, since every sample
-    /// then reads every active flow.
+    /// Sample the payload delivered to flows, by tag and role. Default false, since each sample
+    /// reads every active flow.
     pub goodput: bool,
-    /// Sample the load balancers' state of paths, and the size of that state. Default false, since
-    /// every sample then reads every path from which edge switches have chosen.
+    /// Sample the path state of load balancers, and its size. Default false, since each sample
+    /// reads every path that edge switches choose from.
     pub paths: bool,
     /// Record a latency breakdown of every flow, to the picosecond, and its congestion signals.
     /// Default false.
@@ -208,10 +208,10 @@ pub struct ProbesConfig {
     /// Trace of single events: frames on wires and in queues, pauses, marks, drops, actions of
     /// senders. Default: none.
     pub trace: Option<TraceConfig>,
-    /// Time between two searches for cyclic waits; "0 s" disables them. Default 100 us.
+    /// Time between two searches for deadlocks (cyclic waits); "0 s" disables them. Default 100 us.
     pub deadlock_check: Duration,
-    /// Threshold for vulnerable flows, 0 to 1: other flows through a port are vulnerable if the
-    /// port carries at least this share of an incast's traffic. Default 0.1.
+    /// Threshold for vulnerable flows, 0 to 1. If a port carries at least this share of an incast's
+    /// traffic, all other flows through the port are vulnerable. Default 0.1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub vulnerable_share: f64,
 }

@@ -14,10 +14,10 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FatTreeConfig {
-    /// Ports per switch; even.
+    /// Ports per switch, an even number.
     #[schemars(range(min = 2), extend("multipleOf" = 2))]
     pub k: u32,
-    /// Hosts per edge switch. Default k/2; more oversubscribe the edge.
+    /// Hosts per edge switch. Default k/2; larger values oversubscribe the edge.
     #[schemars(range(min = 1))]
     pub hosts_per_edge: Option<u32>,
     /// Properties of host links and of links between switches.

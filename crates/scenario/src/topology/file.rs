@@ -37,7 +37,7 @@ pub struct FileConfig {
 #[serde(rename_all = "kebab-case")]
 pub enum FileFormat {
     /// `topology.txt` of the HPCC family of ns-3 simulators: HPCC and ConWeave, SimAI, Pyrrha. The
-    /// first line tells them apart. Host number n is named `hn`, switch number n `sn`.
+    /// first line determines the variant. Host number n is named `hn`, switch number n `sn`.
     #[default]
     Hpcc,
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// All-to-all: every host sends one flow to every other host, all ready at `start`.
+/// All-to-all: every host sends one flow to every other host. All flows are ready at `start`.
 ///
 /// A host's flows are listed by rotation (the i-th host begins with the (i+1)-th), so that no
 /// receiver is favoured.

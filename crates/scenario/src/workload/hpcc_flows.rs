@@ -31,7 +31,7 @@ pub struct HpccFlowsConfig {
     /// scripts). Other flows have the tag `tag`.
     #[serde(default)]
     pub port_tags: BTreeMap<String, String>,
-    /// True if the priority group column of the file overrides `class`. Default true.
+    /// If true, the priority group column of the file overrides `class`. Default true.
     #[serde(default = "default_true")]
     pub class_from_file: bool,
 }

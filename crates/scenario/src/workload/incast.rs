@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 /// Bursts of `degree` flows to one receiver.
 ///
-/// Bursts start every `period`, or at the mean rate that gives `load`. With neither, there is one
-/// burst at `start`.
+/// Bursts start every `period`, or as often as `load` requires. Without both, there is one burst at
+/// `start`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct IncastConfig {
@@ -38,9 +38,9 @@ pub struct IncastConfig {
     /// Hosts from which each burst draws its receiver; a single name fixes the receiver. Default:
     /// all.
     pub receivers: Option<NodeList>,
-    /// Hosts from which the senders of a burst are drawn: `other-racks` (than the receiver's),
-    /// `same-rack`, `any`, or a list. The receiver never sends to itself. Default `other-racks`, or
-    /// `any` if the fabric has a single rack.
+    /// Hosts from which the senders of a burst are drawn: `other-racks` (all racks but the
+    /// receiver's), `same-rack`, `any`, or a list. The receiver never sends to itself. Default
+    /// `other-racks`, or `any` if the fabric has a single rack.
     pub senders: Option<NodeList>,
     /// Method of drawing senders. Default `even`.
     #[serde(default)]
@@ -60,8 +60,8 @@ pub struct IncastConfig {
     /// `load`.
     #[schemars(range(min = 1))]
     pub bursts: Option<u32>,
-    /// Longest delay of a flow after the start of its burst; delays are uniform. Default 0 s
-    /// (Pyrrha's code: 100 ns).
+    /// Maximum delay of a flow after the start of its burst. Delays are uniformly distributed.
+    /// Default 0 s (Pyrrha's code: 100 ns).
     #[serde(default)]
     pub jitter: Duration,
 }
@@ -97,7 +97,7 @@ impl Degree {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pick {
-    /// No host sends twice before all have sent once.
+    /// Each host sends once before any host sends again.
     #[default]
     Even,
     /// Each flow draws its sender independently, with repetition (Pyrrha's code).

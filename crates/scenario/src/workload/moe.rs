@@ -13,32 +13,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// All-to-all among the experts of a mixture-of-experts model, few of which are popular (Pyrrha
+/// All-to-all among the experts of a mixture-of-experts model, with few popular experts (Pyrrha
 /// section II, Figure 3).
 ///
-/// In every iteration, each host sends `bytes` to its group, cut into bursts that are `gap` apart.
-/// Each burst draws its expert by popularity, and draws again if the expert is the sending host. If
-/// there are several groups, their flows are tagged `moe.0`, `moe.1` and so on.
+/// In every iteration, each host sends `bytes` to its group in bursts, one every `gap`. Each burst
+/// draws its expert by popularity, and draws again if the expert is the sending host. If there are
+/// several groups, their flows are tagged `moe.0`, `moe.1` and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MoeConfig {
     /// Options that all kinds share.
     #[serde(flatten)]
     pub common: CommonConfig,
-    /// Groups: each a list of hosts, of which the i-th holds the expert of the i-th popularity.
+    /// Groups of hosts. The i-th host of a group holds the i-th expert.
     pub groups: Vec<NodeList>,
     /// Bytes that a host sends per iteration. Default 8 MB (Pyrrha's generator).
     #[serde(default = "default_bytes")]
     pub bytes: Bytes,
-    /// Bytes of a burst, which is a flow. Default 80 KB (Pyrrha's generator).
+    /// Bytes of a burst. Each burst is a flow. Default 80 KB (Pyrrha's generator).
     #[serde(default = "default_burst")]
     pub burst: Bytes,
     /// Time between two bursts of a host. Default 5.1 us (Pyrrha's generator: the longest base RTT
     /// of its fabric).
     #[serde(default = "default_gap")]
     pub gap: Duration,
-    /// Probability of each expert, or any numbers in proportion. Default: probabilities of Pyrrha's
-    /// generator for 16 experts, of which two receive 86 %.
+    /// Relative popularity of each expert; the values need not add up to 1. Default: probabilities
+    /// of Pyrrha's generator for 16 experts, of which two receive 86 %.
     #[serde(default = "default_popularity")]
     pub popularity: Vec<f64>,
     /// Number of iterations. Default 1.
@@ -48,7 +48,7 @@ pub struct MoeConfig {
     /// Time between the starts of two iterations. Required for several iterations. (Pyrrha's
     /// generator: 1.5 times the duration of an isolated iteration.)
     pub interval: Option<Duration>,
-    /// Delay of each group after the previous one. Default 0 s: the phases of the groups collide.
+    /// Delay of each group after the previous one. Default 0 s: all groups start at the same time.
     #[serde(default)]
     pub shift: Duration,
 }

@@ -9,7 +9,7 @@ use backwater_fabric::network::spec::FlowSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A permutation of hosts: every host sends one flow and receives one, none to itself.
+/// A permutation of hosts: every host sends one flow to another host and receives one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PermutationConfig {

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Poisson arrivals at a given load: every source draws exponential gaps between arrivals, a
-/// destination and a size, each from its own random stream.
+/// Poisson arrivals at a given load: every source draws gaps (exponential), destinations and sizes
+/// from separate random streams.
 ///
 /// Arrival rates follow from the mean size of the sampler. With `load_of = "host-links"`, a source
 /// of rate C starts load x C / (8 x mean size) flows per second (the traffic generators of HPCC and
@@ -51,8 +51,8 @@ pub struct PoissonConfig {
     pub hosts: Option<NodeList>,
     /// Hosts that receive. Default: all.
     pub destinations: Option<NodeList>,
-    /// Hosts that neither send nor receive in this part; `incast` stands for the receivers of the
-    /// scenario's incasts. Default: none.
+    /// Hosts that neither send nor receive in this part. `incast` selects the receivers of all
+    /// incasts in the scenario. Default: none.
     pub exclude_receivers: Option<NodeList>,
 }
 
@@ -75,7 +75,7 @@ pub enum LoadOf {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadCounts {
-    /// Payload only. Small flows then take a larger share of the wire than `load`.
+    /// Payload only. With headers, small flows then use a larger share of the links than `load`.
     #[default]
     Payload,
     /// Bytes of data frames on the wire, including headers, preamble and gap. ACKs and in-band

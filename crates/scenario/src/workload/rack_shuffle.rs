@@ -14,23 +14,22 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Shuffle between racks: the hosts of (m-1)/m of the racks send to those of the other racks, all
-/// ready at `start` (Pyrrha section V, Figure 7).
+/// Shuffle between racks: the hosts of (m-1)/m of the racks send to the hosts of the other racks.
+/// All flows are ready at `start` (Pyrrha section V, Figure 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RackShuffleConfig {
     /// Options that all kinds share.
     #[serde(flatten)]
     pub common: CommonConfig,
-    /// The number m: one rack in m receives, the others send. The first rack receives, and every
-    /// m-th after it.
+    /// The number m: one rack in m receives, starting with the first rack. The other racks send.
     #[schemars(range(min = 2))]
     pub one_in: u32,
     /// Flows of each sending host, to random receiving hosts. Default 40 (Pyrrha section V).
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1))]
     pub flows: u32,
-    /// True if all flows of a sender have the same receiver. Default false (the generator of
+    /// If true, all flows of a sender have the same receiver. Default false (the generator of
     /// Pyrrha's authors: true).
     #[serde(default)]
     pub one_receiver: bool,

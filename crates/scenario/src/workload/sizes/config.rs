@@ -35,12 +35,12 @@ pub struct SizesTable {
     /// Interpolation between the points of a table. Default: the table's own rule; `linear` for a
     /// file of lines.
     pub interpolation: Option<Interpolation>,
-    /// Largest size: larger flows never occur, and the other probabilities grow in proportion.
+    /// Largest size. Larger flows never occur; the other probabilities are scaled up in proportion.
     /// Default: no limit.
     pub truncate: Option<Bytes>,
     /// With `path`: bytes per unit of size in the file, for files that count packets. With
-    /// `uniform`: only whole multiples of the unit occur, equally often; both bounds must be
-    /// multiples. Default 1 B.
+    /// `uniform`: all sizes are multiples of the unit, with equal probability, and both bounds must
+    /// be multiples. Default 1 B.
     pub unit: Option<Bytes>,
 }
 
@@ -56,7 +56,7 @@ pub enum Interpolation {
     Linear,
     /// Uniform in the logarithm of the size, as such curves are usually drawn.
     LogLinear,
-    /// None: every size is one of the points.
+    /// No interpolation: every size is one of the points.
     Step,
 }
 
