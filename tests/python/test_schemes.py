@@ -110,7 +110,7 @@ def test_changes_that_a_mechanism_needs_are_found_and_named(leaves: Schemes) -> 
 
 
 def test_what_cannot_run_there_says_why(leaves: Schemes, relays: Schemes) -> None:
-    assert "is for switches that have servers only" in leaves.refused["flow control", "port-fc"]
+    assert "needs a topology that links switches to servers only" in leaves.refused["flow control", "port-fc"]
     assert "does not support hosts that relay packets" in relays.refused["flow control", "pyrrha"]
 
 
@@ -144,7 +144,7 @@ def test_one_command_makes_a_table_and_a_picture(scenario: Path) -> None:
     lines = outcome.stdout.splitlines()
     for kind in ("as in the file", "bfc", "per-flow", "pyrrha", "pfc-star", "none", "spray", "drill", "flb"):
         assert [line for line in lines if kind in line], kind
-    assert "port-fc is for switches that have servers only" in outcome.stdout
+    assert "port-fc needs a topology that links switches to servers only" in outcome.stdout
     assert not [line for line in lines if line.startswith("congestion control")]
     picture = Path("results/scenario-schemes.svg").read_text(encoding="utf-8")
     assert all(f">{kind}<" in picture for kind in ("pyrrha", "drill", "incast", "poisson", "load balancing"))

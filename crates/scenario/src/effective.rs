@@ -288,7 +288,8 @@ fn table<'s>(root: &'s Value, schema: &'s Value, fields: &Map<String, Value>) ->
 
 /// Returns the default in a description: `all` of "Hosts that send. Default: all."
 fn default_in_words(description: &str) -> Option<String> {
-    let said = description.split("Default").nth(1)?.trim_start_matches(':').trim_start();
-    let end = [". ", ".\n", " (", ";"].iter().filter_map(|mark| said.find(mark)).min().unwrap_or(said.len());
-    Some(said[..end].trim_end_matches('.').split_whitespace().collect::<Vec<_>>().join(" "))
+    let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = words.split("Default").nth(1)?.trim_start_matches(':').trim_start();
+    let end = [". ", " (", ";"].iter().filter_map(|mark| said.find(mark)).min().unwrap_or(said.len());
+    Some(said[..end].trim_end_matches('.').into())
 }
