@@ -25,7 +25,7 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
         r"Charts: results/someone-paper\. \d+ s; 4 runs simulated, 0 taken from the store\.", outcome.stdout
     )
     words = " ".join(page.split())
-    assert "Scale paper; seeds 1; 4 runs" in words
+    assert "Scale paper; seed 1; 4 runs" in words
     assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in words
     assert "4 completed" in outcome.stdout
     assert Path("results/someone-paper/fig1-1.svg").read_text().startswith("<svg")

@@ -29,7 +29,7 @@ _ABOUT: Final = (
     "Parentheses hold the place and the two compared values.",
     "* **of record**: our value under the reading of record; of several places, the worst and the best.",
     "* **why**: number of the [reason](#reasons).",
-    "* **literal**: our value and the verdict under the literal reading. Without this column, there is one reading.",
+    "* **literal**: our value and verdict under the literal reading. A table without this column has only one reading.",
     "* **bound**: the value if every flow of the scheme had taken its ideal time.",
     "* **reference**: the value with the same traffic, no control, and buffers for all packets. It is not a bound.",
 )
@@ -156,11 +156,12 @@ def _body(figure: Figure, folder: Path) -> Iterator[str]:
         return
     if record.stale:
         yield _filled(f"**Stale:** {record.stale}") + "\n"
-    seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
+    seeds = figure.experiment.content.scales[figure.scale].seeds
+    numbers = f"{'seed' if len(seeds) == 1 else 'seeds'} {_seeds(seeds)}"
     number = sum(figure.outcomes.counts.values())
     runs = style.counted(number, "run")
     yield _filled(
-        f"Scale {figure.scale}; seeds {seeds}; {runs}, {cpu(figure.outcomes.cpu_seconds)} of CPU time"
+        f"Scale {figure.scale}; {numbers}; {runs}, {cpu(figure.outcomes.cpu_seconds)} of CPU time"
         + (f": {figure.outcomes}." if number else ".")
         + f" Version {record.core.version}, commit {record.core.commit}, {record.date}."
     )
