@@ -1,4 +1,4 @@
-"""Measures the scenarios in this directory: CPU time per packet-hop against a bare kernel, and instructions.
+"""Measures the scenarios in this directory: CPU time per packet-hop relative to a bare kernel, and instructions.
 
 Every measurement is a separate process. `backwater-bench` (benches/run) runs a scenario,
 `backwater-limit` (benches/limit) runs the bare kernel on the same fabric. Compared variants run
@@ -34,7 +34,7 @@ KERNEL_HOPS = "10000000"
 # Maximum number of runs of slow scenarios.
 MOST_RUNS = {"perm-10k": 3}
 WITHOUT_DRAIN = ["run.until=400 us", "run.drain=0 s"]
-# Overrides that shorten scenarios for counting instructions, which is about fifty times slower.
+# Overrides that shorten scenarios for Callgrind, under which a run takes about fifty times as long.
 SHORT = {
     "perm-128": ["run.until=100 us"],
     "incast-128": ["run.until=1 ms"],
@@ -69,7 +69,7 @@ PROBES = {
 SIH = ["switch.headroom.kind=sih", "switch.headroom.headroom=60 KB"]
 PLAIN = [*PROBES["no probes"], "congestion_control.kind=none"]
 DCQCN = [*PLAIN, "congestion_control.kind=dcqcn", "congestion_control.min_rate=100 Mbps"]
-# Base for flow controls that limit queues themselves.
+# Common overrides for flow controls that limit queues themselves.
 SHARED = [*PLAIN, "switch.lossless=[]", "switch.headroom.kind=static"]
 MECHANISMS = {
     "PFC, SIH, ECMP, round robin": PLAIN,
@@ -130,7 +130,7 @@ def simulate(scenario: str, *overrides: str, tool: Sequence[str] = ()) -> Figure
 
 
 def count(scenario: str, *overrides: str) -> Figures:
-    """Runs a shortened scenario under Callgrind, and adds the instructions per packet-hop, set-up excluded."""
+    """Runs a shortened scenario under Callgrind. Adds the instructions per packet-hop after set-up to its figures."""
     with TemporaryDirectory(prefix="backwater-callgrind-") as scratch:
         profile = Path(scratch) / "profile"
         callgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]
@@ -278,7 +278,7 @@ def compare(old: Path, new: Path) -> None:
 
 
 def contents(results: Path) -> dict[str, Any]:
-    """Loads the files of a run, without its expenses."""
+    """Loads the files of a run, except the keys of `run.json` that are in EXPENSES."""
     tables = {file.name: pl.read_parquet(file) for file in results.glob("*.parquet")}
     documents = {file.name: json.loads(file.read_text()) for file in results.glob("*.json")}
     documents["run.json"] = {key: value for key, value in documents["run.json"].items() if key not in EXPENSES}
@@ -326,7 +326,7 @@ def threads(names: Names = None, number: Annotated[int, typer.Option(min=2)] = 2
 
 
 def price_list(title: str, scenario: str, variants: dict[str, list[str]], repeat: int) -> None:
-    """Prints the cost of a packet-hop in each variant, and its change against the first."""
+    """Prints the cost of a packet-hop in each variant, and its change relative to the first variant."""
     runs: dict[str, list[Figures]] = {name: [] for name in variants}
     for name in turns(dict.fromkeys(variants, repeat), "measuring"):
         runs[name].append(simulate(scenario, *TIMED, *variants[name]))

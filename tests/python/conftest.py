@@ -228,7 +228,7 @@ def content_of(text: str) -> Content:
 
 
 def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[str, float | None]]:
-    """Returns a grid from lists of values by seed, for two loads of each scheme; `half` is half of `m`."""
+    """Returns measures `m` and `half` (half of `m`) from values by scheme, load and seed."""
     return {
         Point({"scheme": scheme, "load": str(load)}, seed): {"m": value, "half": None if value is None else value / 2}
         for scheme, loads in of_schemes.items()

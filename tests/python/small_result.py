@@ -1,6 +1,6 @@
 """A small result directory with round numbers, for expectations computed by hand.
 
-Three hosts on one switch with 100 Gb/s links of 1 µs; 100 µs simulated, sampled every 10 µs.
+Three hosts on one switch, with links of 100 Gb/s and a delay of 1 µs; 100 µs are simulated, with samples every 10 µs.
 """
 
 import json

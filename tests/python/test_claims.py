@@ -306,8 +306,8 @@ def test_the_worst_of_several_places_counts(places: list[list[float]], verdict: 
 
 
 def test_too_uncertain_gives_the_number_of_seeds_needed() -> None:
-    # Three seeds give 1.6 ± 0.497, with a deviation of 0.2. The effect claimed is 0.4. Four seeds
-    # would give an error of 3.182 · 0.2 / √4 = 0.318, which is less.
+    # Three seeds give 1.6 ± 0.497, with a standard deviation of 0.2. The effect claimed is 0.4.
+    # Four seeds would give an error of 3.182 · 0.2 / √4 = 0.318, which is less.
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.4, neutral=1.0)
     assert assessment.note == "about 4 seeds needed"
     # The effect claimed is 0, and the mean is 0.02 from the bound. An error of 0.02 takes

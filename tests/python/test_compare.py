@@ -155,8 +155,8 @@ def test_a_seed_without_such_flows_is_left_out_with_a_note(tmp_path: Path) -> No
     grouped = groups.load([tmp_path])
     [mean] = [view for view in views.comparison(grouped) if view.title == "Mean flow completion time (µs)"]
     assert mean.headers == ("traffic", "flow size", "mtu 1000 B (3 seeds)", "mtu 2000 B (1 seed)")
-    # The values 2 µs and 4 µs have a deviation of √2 µs. Half the width of the confidence interval
-    # is 12.706 (t for 1 degree of freedom) · √2 µs / √2.
+    # The values 2 µs and 4 µs have a standard deviation of √2 µs. Half the width of the confidence
+    # interval is 12.706 (t for 1 degree of freedom) · √2 µs / √2.
     assert [*mean.rows] == [("background", "≤ 10 KB", "3.000 ± 12.71 (2 of 3 seeds)", "–")]
     [of_machines, nothing] = of_flows(compared(tmp_path), "mean_us", tag="background")
     assert (of_machines["values"], of_machines["seeds"]) == ([2, None, 4], 2)
@@ -193,10 +193,11 @@ def test_outcomes_are_counted_and_costs_are_added(tmp_path: Path) -> None:
     assert facts["Lossless"][0].startswith("1 dropped")
     assert facts["Deadlock"] == ("2 of 4, the earliest at 20 µs", "bad")
     assert facts["Unfinished flows"] == ("4 of 24", "warning")
-    # The deviation of 10, 20, 30 and 3 is 11.7863. Half the width of the confidence interval is
-    # 3.182 (t for 3 degrees of freedom) · 11.7863 / √4.
+    # The standard deviation of 10, 20, 30 and 3 is 11.7863. Half the width of the confidence
+    # interval is 3.182 (t for 3 degrees of freedom) · 11.7863 / √4.
     assert facts["PAUSE frames"][0] == "15.8 ± 18.8"
-    # A missing counter is 0. The deviation of 4, 0, 0 and 0 is 2, and 3.182 · 2 / √4 = 3.18.
+    # A missing counter is 0. The standard deviation of 4, 0, 0 and 0 is 2, and 3.182 · 2 / √4 =
+    # 3.18.
     assert facts["Merges"][0] == "1 ± 3.18"
     assert facts["Peak added queues"][0] == "7 of a port, 5 with packets"
     assert facts["CPU time"][0] == "2.0 s"

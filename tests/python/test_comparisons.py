@@ -28,7 +28,7 @@ AGAINST_OLD = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
 def grid(
     variant: str = "base", seeds: int = 1, **of_schemes: tuple[float | None, float | None]
 ) -> dict[Point, dict[str, float | None]]:
-    """Returns the measure `m` of each scheme at two loads, plus the seed, and `lost`, a million times as much."""
+    """Returns two measures at two loads: `m`, the given value plus the seed, and `lost`, a million times `m`."""
     return {
         Point({"load": load, "scheme": scheme, "variant": variant}, seed): {
             "m": None if value is None else value + seed,

@@ -130,7 +130,8 @@ def test_the_icrc_is_that_of_scapy(incast: Result, tmp_path: Path) -> None:
         assert recomputed(data) == data
         for at in (14 + 20 + 8 + 4, frame[IP].len + 14 - 5, frame[IP].len + 14 - 1):
             wrong = bytearray(data)
-            # A covered byte of the BTH, one after it, and one of the ICRC.
+            # Change a byte of the BTH that the ICRC covers, a byte behind the BTH, or a byte of the
+            # ICRC.
             wrong[at + (1 if at < 60 else 0)] ^= 1
             assert recomputed(bytes(wrong)) != bytes(wrong)
         checked += 1

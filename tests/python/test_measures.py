@@ -51,7 +51,8 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "flows", value = "disordered", stat = "max"', 3.0),
         ('kind = "flows", value = "disordered", stat = "share"', 0.25),
         ('kind = "flows", value = "degree", role = "vulnerable"', 1.0),
-        # After the warm-up, 31 packets arrived: one with degree 1 and two with degree 2.
+        # After the warm-up, 31 packets arrived. Three of them are disordered: one by degree 1 and
+        # two by degree 2.
         ('kind = "reordering"', 5 / 3),
         ('kind = "reordering", stat = "count"', 3.0),
         ('kind = "reordering", stat = "max"', 2.0),

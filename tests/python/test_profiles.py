@@ -56,7 +56,7 @@ def test_no_crate_has_untested_examples() -> None:
 
 
 def test_tests_of_a_group_run_one_after_the_other(request: pytest.FixtureRequest) -> None:
-    """pytest-xdist appends the group to a test's name, but silently fails to with unsupported versions of pytest."""
+    """pytest-xdist appends the group to a test's name, but with unsupported versions of pytest it silently does not."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         assert request.node.nodeid.endswith("@machine"), "run pytest with --dist loadgroup, and with pytest before 9.2"
 

@@ -115,7 +115,7 @@ def test_a_sample_is_a_latin_hypercube(tmp_path_factory: pytest.TempPathFactory,
             assert max(drawn.values()) - min(drawn[option] for option in choice.options) <= 1
         else:
             assert drawn == {choice.record: count}
-    # A change of one choice does not change the draw of another.
+    # A change of one choice does not change the options drawn for another choice.
     path.write_text(CHOICES.replace('"4 us" = [{ set."topology.delay" = "4 us" }]\n', ""))
     assert [reading.options["mtu"] for reading in Paper.load(path).sample(count, seed)] == [
         reading.options["mtu"] for reading in sample
@@ -262,7 +262,7 @@ def test_the_reference_runs_its_points_and_has_a_column(paper: Path) -> None:
     paper.write_text(paper.read_text() + REFERENCE)
     for arguments in (["someone"], ["someone", "--reading", "reference"]):
         outcome = command_line("reproduce", *arguments, "--scale", "paper", "--record", code=0)
-        # The reference alone has no claims.
+        # A page of the reference alone has no claims.
         assert ("Claims" in outcome.stdout) == (arguments == ["someone"])
     assert {path.name for path in (paper.parent / "data").iterdir()} == {
         "fig1.paper.json",

@@ -105,8 +105,8 @@ def test_hosts_are_drawn_below_their_switches() -> None:
 def test_servers_are_drawn_between_the_layers_of_a_bcube() -> None:
     placed = place(*bcube(4, 1))
     where = {name: (x * 16, y) for name, x, y in placed.select("name", "x", "y").iter_rows()}
-    # Switches of layer 0 are centred below their four servers; switches of layer 1 have the same
-    # distances, above.
+    # Switches of layer 0 are centred below their four servers; switches of layer 1 are above the
+    # servers, with the same distances.
     assert [where[f"h{a}.{b}"] for a in range(4) for b in range(4)] == [(i + 0.5, 0) for i in range(16)]
     assert [where[f"s0.{i}"] for i in range(4)] == [(2, -1), (6, -1), (10, -1), (14, -1)]
     assert [where[f"s1.{i}"] for i in range(4)] == [(2, 1), (6, 1), (10, 1), (14, 1)]

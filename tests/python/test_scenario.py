@@ -165,7 +165,7 @@ def test_tables_agree_with_each_other(contended: backwater.Result) -> None:
     "path", sorted((Path(__file__).parent / "data/headroom").iterdir()), ids=lambda path: path.stem
 )
 def test_default_headroom_prevents_a_former_loss(path: Path) -> None:
-    """Random networks without private buffers, for which Equation 1 of DSH is too small."""
+    """Random networks without private buffers, which need more headroom than Equation 1 of DSH."""
     summary = backwater.run(backwater.Scenario.from_dict(json.loads(path.read_text()))).summary
     assert (summary.outcome, summary.audit_ok, sum(summary.drops.values())) == ("completed", True, 0)
 

@@ -58,7 +58,7 @@ def test_the_explanation_matches_the_readme(why: Explanation) -> None:
 
 
 def test_culprits_are_counted_while_the_packet_waited() -> None:
-    """The packet waits from 10 to 40 and is in transit until 90. Gates close at its port and at another port."""
+    """The packet waits from 10 to 40 ps and is in transit until 90 ps. Gates close at its port and at another port."""
     port, root = ("s0", 1), ("s1", 2)
     steps = [
         Wait(("h0", 0), "sending", None, 10),
@@ -241,7 +241,7 @@ def test_a_flow_that_congests_the_root_itself_is_named(tmp_path: Path) -> None:
 
 
 def test_culprits_count_every_frame_on_the_wire_meanwhile() -> None:
-    """Gates are closed from 10 to 30 (two closures) and from 50 to 60. A frame sent meanwhile counts in full."""
+    """Gates are closed from 10 to 30 ps (twice) and from 50 to 60 ps. Frames partly sent in this time count in full."""
     frames = pl.DataFrame(
         [
             (0, 10, 1, 1),

@@ -90,7 +90,7 @@ def test_shares_of_merged_pauses_add_up(opened: Opened, runs: Runs) -> None:
         own = int(result.pauses.filter(node=top["node"], port=top["port"]).select(overlap.clip(0)).to_series().sum())
         viewer.show(view="ports", port=f"{top['node']}:{top['port']}", t=start, **{"from": start, "to": until})
         shown = sum(float(length) for (length,) in viewer.rows("[data-chart=pauses] .chart-key", "value"))
-        # Bins at the edges count by their part in the range.
+        # A bin at an edge of the range counts with the part that is in the range.
         assert shown == pytest.approx(own, rel=0.02)
 
 

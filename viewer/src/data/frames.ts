@@ -35,7 +35,7 @@ export async function framesOf(
   to: number,
   most: number,
 ): Promise<Frame[] | null> {
-  // Maximum time before `from` at which a frame that is still on the wire started.
+  // Maximum time between the start of a frame and `from`, if the frame is still on the wire.
   const before = Math.max(
     0,
     ...[...ports].map((port) => {

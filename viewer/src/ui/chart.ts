@@ -35,7 +35,7 @@ interface ChartOptions {
   name: string;
   height: number;
   write: (value: number) => string;
-  /** Lowest upper end of the scale. */
+  /** Minimum value of the upper end of the scale. */
   least: number;
   hasAxis?: boolean;
   /** Time between samples; lines bridge it. */

@@ -34,7 +34,7 @@ export function align(bands: readonly Band[], interval: number): uPlot.AlignedDa
         unknown ??= place;
         return;
       }
-      // The length of the gap is known at the next value only.
+      // The length of the gap is known only at the next value.
       if (last !== null && unknown !== null && time - last > BRIDGED * Math.max(interval, width)) {
         max[unknown] = null;
         min[unknown] = null;

@@ -119,7 +119,8 @@ async function longestWait({ data, store }: Context, id: number, start: number, 
   const foreign = waits.filter((step) => step.cause !== null && !path.has(step.cause));
   const step = longest(foreign.length > 0 ? foreign : waits, (step) => step.length);
   if (!step && detail.steps.length > 0) return null;
-  // Steps have only the total time per port and term. The pauses of the port show when it passed.
+  // Steps have only the total time per port and term. The pauses of the port show the time of the
+  // wait.
   const ports = step ? [step.port] : detail.flow.path;
   const here = step ? detail.steps.filter((other) => other.port === step.port) : [];
   const from = here[0]?.start ?? start;

@@ -63,8 +63,8 @@ fn numbers(flows: &[&[u32]], node: &str, port: usize) -> Vec<usize> {
     graph.of_flow.iter().map(|queues| number(queues.iter().find(at).unwrap())).collect()
 }
 
-/// The example flows of the paper's figure 6 and section 3.2. There is no F5. Switches 16 to 23 of
-/// the paper are `s0` to `s7` here.
+/// The example flows of the paper's figure 6 and section 3.2. The paper has no F5. Switches 16 to
+/// 23 of the paper are `s0` to `s7` here.
 #[test]
 fn figure_6_flows_are_in_the_queues_of_the_paper() {
     // At the port of server 15 to switch 19: F1 to F4, F6 to F8, F9 and F10.
@@ -76,7 +76,8 @@ fn figure_6_flows_are_in_the_queues_of_the_paper() {
     assert_eq!(numbers(&through, "s7", 3), [3, 0, 1, 2, 2, 3]);
 }
 
-/// Server 13 is on port 1 of switch 19, so the queue numbers of later ports are lower by one.
+/// Server 13 is on port 1 of switch 19. No packet of server 13 continues through that port, so the
+/// port has no queue number, and the numbers of later ports are lower by one.
 #[test]
 fn numbers_skip_the_own_port_of_a_server() {
     let own: [&[u32]; 6] = [&[13, 12, 0], &[13, 14, 2], &[13, 15, 3], &[13, 12], &[13, 14], &[13, 15]];
@@ -127,7 +128,8 @@ fn what_holds_in_bcube_n_1() {
             (QueueGraph::new(&case, &PfcStar).classes(), QueueGraph::new(&case, &Pfc).classes()),
             (Some(2), Some(1))
         );
-        // In BCube(2, 1), all relayed packets of a server use one port.
+        // Under PortFC, no flow is innocently blocked in BCube(2, 1), where a server relays all
+        // packets of one ingress port to the same server.
         assert_eq!(blocking(&case, &PortFc).is_free(), n == 2);
         assert!(
             [&Pfc as &dyn Protocol, &PfcForward, &PfcStar].iter().all(|blocks| !blocking(&case, *blocks).is_free())
@@ -160,7 +162,7 @@ fn what_holds_in_bcube_n_2() {
         assert_eq!(class_a.len(), ports_of('s') * 2 * (n as usize - 1));
         assert!(class_a.iter().all(|[_, feeder]| feeder.ends_with("the relay queue")));
         // Servers that only forward PAUSEs do not detect full relay queues. Under PFC and PFC*,
-        // servers do.
+        // servers detect them.
         assert_eq!(overflowing(&case, &PfcForward).len(), ports_of('h'));
         assert!(overflowing(&case, &Pfc).is_empty() && overflowing(&case, &PfcStar).is_empty());
     }
@@ -236,7 +238,8 @@ fn port_fc_can_block_innocently() {
     assert!(found.deadlock_free && found.overflows.is_empty());
 }
 
-/// A paused server pauses its upstreams: h0 forwards the PAUSE through all its other ports.
+/// A paused server pauses its upstream neighbours: h0 forwards the PAUSE through all its other
+/// ports.
 #[test]
 fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
     let flows = || vec![along(2, 1, &[0, 1]), along(2, 1, &[3, 1]), along(2, 1, &[2, 0])];
@@ -305,7 +308,7 @@ fn a_slow_layer_overflows_relay_queues() {
 }
 
 /// By default, protocols for relaying servers are analysed only if a server relays. Requesting them
-/// elsewhere is an error.
+/// for a network of several switches without relays is an error.
 #[test]
 fn protocols_for_relays_need_relays() {
     let question = |protocols: &[&str]| Question {
@@ -324,7 +327,7 @@ fn protocols_for_relays_need_relays() {
     assert_eq!(by_default[6..], ["pfc-star", "pfc-forward", "port-fc"]);
     let tree = || network_of(&leaf_spine(2, 1, 2), 1);
     assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..7]);
-    // With a single switch, no packet is relayed.
+    // With a single switch, no packet needs a relay, so the protocols are allowed.
     let star = network_of(&Shape { hosts: 2, switches: 1, ends: vec![(0, 2), (1, 2)] }, 1);
     assert_eq!(asked(star, flow(0, 1), &["port-fc"]).unwrap(), ["port-fc"]);
     let refused: Vec<Diagnostic> = asked(tree(), flow(0, 3), &names).unwrap_err();

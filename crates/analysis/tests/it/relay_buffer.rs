@@ -1,5 +1,5 @@
-//! Buffer of a relay queue if relayed packets precede a server's own data. In simulations, the
-//! bound of `docs/concepts/relay-buffer.md` is sufficient and necessary.
+//! Buffer of a relay queue if relayed packets have priority over a server's own data. In
+//! simulations, the bound of `docs/concepts/relay-buffer.md` is sufficient and necessary.
 
 use crate::common::networks::{along, bcube, flow};
 use backwater_engine::{Bytes, Duration, Time};

@@ -114,7 +114,7 @@ proptest! {
         prop_assert!(blocking(&case, &protocol).is_free());
     }
 
-    /// With a queue per flow no innocent flow is blocked, either.
+    /// A queue per flow also blocks no innocent flow.
     #[test]
     fn per_flow_queues_block_nobody(case in prop_oneof![shortest_paths(), any_paths()]) {
         prop_assert!(blocking(&case, &PerFlow).is_free());
@@ -176,8 +176,9 @@ proptest! {
         prop_assert!(is_deadlock_free(&case, &PYRRHA));
     }
 
-    /// If PFC cannot deadlock, no other protocol can, because PFC has dependencies between the same
-    /// ports.
+    /// In BFC's worst case, all flows of a port share one queue, so queues depend on each other
+    /// wherever they do under another protocol. If this case cannot deadlock, no other protocol
+    /// can.
     #[test]
     fn without_a_ring_nobody_waits_in_a_circle(case in prop_oneof![shortest_paths(), any_paths()], queues in 1u32..6) {
         prop_assume!(is_deadlock_free(&case, &Bfc::WorstCase));
@@ -186,7 +187,7 @@ proptest! {
         }
     }
 
-    /// Hop-by-hop flow controls pause all arrivals at a full queue.
+    /// Hop-by-hop flow controls pause all arrivals at a full queue, so no queue overflows.
     #[test]
     fn no_queue_overflows_on_shortest_paths(case in shortest_paths()) {
         for name in &NAMES[..6] {

@@ -32,16 +32,17 @@ pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {
     LinkSpec::new(NodeId(a), NodeId(b), Rate::from_gbps(gbps), Duration::from_ns(delay_ns))
 }
 
-/// Returns a network whose links of 100 Gb/s and 1 us connect these pairs of nodes.
+/// Returns a network with a link between each of these pairs of nodes. Links have 100 Gb/s and a
+/// delay of 1 us.
 pub fn linked(hosts: u32, switches: u32, ends: impl IntoIterator<Item = (u32, u32)>) -> NetworkSpec {
     let mut spec = network(hosts, switches);
     spec.links = ends.into_iter().map(|(a, b)| link(a, b, 100, 1000)).collect();
     spec
 }
 
-/// Returns a leaf-spine with links of 100 Gb/s and 1 us. Nodes are hosts, leaf by leaf, then
-/// leaves, then spines. Links are those of hosts, then those of the first leaf to every spine, and
-/// so on.
+/// Returns a leaf-spine whose links have 100 Gb/s and a delay of 1 us. Nodes are the hosts, leaf by
+/// leaf, then leaves, then spines. Links of hosts come first, followed by the links of the first
+/// leaf to every spine, those of the second leaf, and so on.
 pub fn leaf_spine(leaves: u32, hosts_per_leaf: u32, spines: u32) -> NetworkSpec {
     let hosts = leaves * hosts_per_leaf;
     let host_links = (0..hosts).map(|host| (host, hosts + host / hosts_per_leaf));
@@ -111,7 +112,7 @@ pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
 
 /// Returns the traffic of PortFC's figure 5 in BCube(4, 1). Switches 16 to 19 are in layer 0, and
 /// switches 20 to 23 in layer 1. Two flows of four hops connect opposite corners of a ring, one in
-/// each direction. A burst comes from two neighbours of h5.
+/// each direction. Two neighbours of h5 send a burst to it.
 pub fn two_flows_and_a_burst() -> Vec<FlowSpec> {
     let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
     let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
@@ -177,15 +178,16 @@ pub fn applies(spec: &NetworkSpec) -> bool {
     Fabric::new(spec.clone()).map_or_else(|errors| !errors.iter().any(refused), |_| true)
 }
 
-/// Configures the number of random cases of a property: `usual`, or the variable `BACKWATER_CASES`.
+/// Configures the number of random cases of a property: the value of the environment variable
+/// `BACKWATER_CASES`, or else `usual`.
 pub fn cases(usual: u32) -> ProptestConfig {
     let cases = std::env::var("BACKWATER_CASES").ok().map(|cases| cases.parse().expect("BACKWATER_CASES is a number"));
     let cases = cases.unwrap_or(usual);
     ProptestConfig { cases, max_global_rejects: cases.max(1024), ..Default::default() }
 }
 
-/// Returns flows of class 3, in order of their starts, from tuples of source, distance to the
-/// destination, bytes and start in ns.
+/// Returns flows of class 3, in order of their starts, from tuples of source, offset of the
+/// destination's id from the source's id, bytes and start in ns.
 pub fn flows_ahead(hosts: u32, drawn: Vec<(u32, u32, u64, u64)>) -> Vec<FlowSpec> {
     sorted(drawn.into_iter().map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % hosts, bytes, start)))
 }

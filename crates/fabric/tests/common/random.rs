@@ -90,7 +90,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![star, chain, leaf_spine, dual_homed]
 }
 
-/// Draws links of 10 to 400 Gb/s, and occasionally one of `others`.
+/// Draws links with rates of 10 to 400 Gb/s, and occasionally a rate from `others`, in Mb/s.
 fn links(shape: &Shape, others: &'static [u64]) -> impl Strategy<Value = Vec<LinkSpec>> + use<> {
     let ends = shape.ends.clone();
     let mbps = prop_oneof![
@@ -130,7 +130,8 @@ fn shortest_pause(spec: &NetworkSpec) -> u16 {
     bytes.div_ceil(64) as u16
 }
 
-/// Draws a share of the free buffer; with 0 every packet triggers a PAUSE.
+/// Draws alpha, the threshold as a multiple of the free buffer. With 0 every packet triggers a
+/// PAUSE.
 fn alpha() -> impl Strategy<Value = f64> {
     prop_oneof![4 => 0.01f64..4.0, 1 => Just(0.0)]
 }
@@ -245,7 +246,7 @@ pub fn flowlets() -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> 
 }
 
 /// Adds a recovery. If the recovery needs packets in order, the flowlet timeout is so long that no
-/// flowlet overtakes another. At the slowest rates a pause takes less than ten seconds.
+/// flowlet overtakes another: ten seconds, longer than any pause at the slowest rates.
 fn with_recovery(
     balancers: BoxedStrategy<LoadBalanceConfig>,
 ) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
@@ -509,7 +510,7 @@ fn cases(
                 let mut spec = network(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
-                // A frame without duration has no lossless guarantee.
+                // There is no lossless guarantee if a frame takes no time on the clock.
                 let takes_time = spec.links.iter().all(|link| framing.rate_excess(link.rate, 0).is_some());
                 spec.framing = if takes_time { framing } else { Framing::Rocev2 };
                 spec.mtu = Bytes(mtu);

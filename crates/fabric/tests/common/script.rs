@@ -99,7 +99,7 @@ impl Sink for Recorder {
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
-        // Numbers follow the order in which the simulator fires timers of one instant.
+        // The second element follows the order in which the simulator fires timers of one instant.
         self.wakeups.insert(match wakeup {
             Wakeup::FlowStart(node) => (at, 0, node.0),
             Wakeup::FlowControl(port) => (at, 1, port.ix.into()),
@@ -424,7 +424,8 @@ impl Script {
         self.recorder.reports.iter().map(amount).sum()
     }
 
-    /// Returns the time for which gates were closed because of roots that had given up.
+    /// Returns the time for which gates were still closed for a root that had given up, until its
+    /// MERGE arrived.
     pub fn given_up(&self) -> Duration {
         Duration::from_ps(self.counted("merge_wait_ps"))
     }

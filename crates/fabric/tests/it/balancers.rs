@@ -48,7 +48,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ])
 }
 
-/// Draws recoveries with and without NACKs for early packets.
+/// Draws recoveries that send a NACK for an out-of-order packet, and one that does not.
 fn recoveries() -> impl Strategy<Value = RecoveryConfig> {
     select(vec![
         RecoveryConfig::Irn(Default::default()),
@@ -109,7 +109,8 @@ fn networks() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Sums the counted state of all load balancers at `now`.
+/// Returns the sum of all table entries, isolated paths and measured delays of all load balancers
+/// at `now`; 0 if all tables are empty.
 fn entries(simulation: &Simulation, now: Time) -> u64 {
     let mut entries = 0;
     for pipeline in simulation.nodes().filter_map(|node| node.switch()) {

@@ -2,8 +2,8 @@
 //! same rule.
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload: data frames are 1000 B, ACKs 60 B.
-//! Links of 100 Gb/s are 600 ns long: a one-hop BDP is 15,000 B. The link of the switch's port 2 is
-//! down, so that packets remain queued.
+//! Links have 100 Gb/s and a delay of 600 ns, so a one-hop BDP is 15,000 B. The link of the
+//! switch's port 2 is down, so that packets remain queued.
 
 use crate::prelude::*;
 

@@ -82,7 +82,7 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
         let first = u64::from(framing.data(1024, true, 0).wire);
         let rate = Rate::from_gbps(100);
         // The first packet reaches the switch after its own serialisation and the delay of one
-        // link. From then on the port sends all packets.
+        // link. From then on the port sends all packets back to back.
         let expected = rate.time_for(first) + rate.time_for(senders * wire) + Duration::from_us(2);
         assert_eq!(last_finish(&outcomes), Time::ZERO + expected);
         assert_eq!(simulation.totals().drops, [0; 5]);

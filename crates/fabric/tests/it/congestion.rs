@@ -1,5 +1,5 @@
 //! Congestion controls keep the queue of a bottleneck in bounds. Eight hosts send endless flows to
-//! a ninth, over links of 100 Gb/s and 1 us.
+//! a ninth, over links of 100 Gb/s with a delay of 1 us.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
@@ -16,7 +16,7 @@ struct Measures {
     queue: (u64, u64),
     /// Share of the receiver's link rate that is payload.
     goodput: f64,
-    /// Smallest and largest share of one flow.
+    /// Smallest and largest share of one flow in the payload of all flows.
     shares: (f64, f64),
     pauses: u64,
     /// Line rate times base round-trip time, bytes.
@@ -113,10 +113,10 @@ fn a_window_bounds_what_timely_has_in_flight() {
     assert!(seen.goodput > 0.9, "{seen:?}");
 }
 
-/// 31 hosts send 1 MB each to one host over links of 400 Gb/s, with the parameters of firmware. At
-/// line rate this takes 660 us. CNPs reduce some flows to 1 Mb/s, at which the next packet departs
-/// 8.8 ms later. All flows finish earlier than that only if a rising rate advances departures that
-/// are already scheduled.
+/// 31 hosts send 1 MB each to one host over links of 400 Gb/s, with DCQCN's parameters of NIC
+/// firmware. At line rate this takes 660 us. CNPs reduce some flows to 1 Mb/s, at which the next
+/// packet departs 8.8 ms later. All flows finish earlier than that only if a rising rate advances
+/// departures that are already scheduled.
 #[test]
 fn a_rate_that_rises_moves_the_next_departure() {
     let makespan = |repace| {

@@ -288,7 +288,7 @@ fn a_notification_point_reports_marked_packets_only() {
     }
 }
 
-/// Returns an ACK that arrives when `bytes` are acknowledged and sent.
+/// Returns an ACK of a flow that has these numbers of acknowledged and of sent bytes.
 fn ack(now: Time, bytes: [u64; 2], rtt: Duration, hops: u8, telemetry: &Telemetry) -> AckView<'_> {
     let ([acked_bytes, sent_bytes], telemetry) = (bytes, Some(telemetry));
     AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops, path: None, telemetry }

@@ -127,7 +127,8 @@ fn a_drop_pauses_its_class() {
     expect!(s, 1_000_000..1_003_000 ps, port 0, Resume(vec![3]));
 }
 
-/// An empty queue has no departures, which could end a PAUSE, so no PAUSE is sent.
+/// A drop at an empty queue triggers no PAUSE, because the queue has no departure that could end
+/// it.
 #[test]
 fn a_drop_at_an_empty_queue_pauses_nobody() {
     let mut spec = two_classes();
@@ -261,8 +262,8 @@ fn dsh() -> HeadroomConfig {
 }
 
 /// DSH Figure 14: F0 and F1 share the link between two switches, and 24 hosts send 64 KB each to
-/// the receiver of F1. Returns F0's payload in the next 200 us, as a share of its half of the link,
-/// and the pause time of the link between the switches.
+/// the receiver of F1. Returns F0's payload in the 200 us from the start of the burst, as a share
+/// of its half of the link, and the pause time of the link between the switches.
 fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
     const FAN_IN: u64 = 400_000;
     let (hosts, near, far) = (28, 28, 29);
@@ -325,10 +326,10 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
     assert_eq!(cycle, [SPINE[0], LEAF[1], SPINE[1], LEAF[2]]);
 }
 
-/// A ring of three switches. Every class uses all links, but no class has a cycle of waits, because
-/// only two hosts send in each class, and no flow goes all round the ring. SIH delivers all
-/// packets. Under DSH, the end of a port-wide pause depends on packets of all classes at the next
-/// switch, which closes the cycle.
+/// The network is a ring of three switches. Every class uses all links. In no class do queues wait
+/// for each other in a cycle, because only two hosts send in each class, and no flow goes all round
+/// the ring. SIH delivers all packets. Under DSH, the end of a port-wide pause depends on packets
+/// of all classes at the next switch, which closes the cycle.
 #[test]
 fn a_deadlock_of_port_wide_pauses_is_found() {
     let ring = |headroom| {

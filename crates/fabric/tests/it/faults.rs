@@ -16,7 +16,7 @@ fn fault(link: usize, down: Time, up: Time) -> LinkFault {
     LinkFault { link, down, up }
 }
 
-/// Returns two hosts on one link of 1 us, with the frames described above.
+/// Returns two hosts on one link with a delay of 1 us, with the frames described above.
 fn pair() -> NetworkSpec {
     let mut spec = network(2, 0);
     spec.framing = Framing::HpccNs3;
@@ -238,7 +238,8 @@ fn state_kept_because_of_a_failed_link_is_no_violation() {
     }
 }
 
-/// The last packet is lost. No later packet reveals the loss, so only the timer repeats it.
+/// The last packet is lost. No later packet reveals the loss, so only the retransmission timer
+/// makes the sender repeat the packet.
 #[test]
 fn a_lost_tail_is_repeated_when_the_timer_fires() {
     let mut spec = pair();
@@ -267,7 +268,8 @@ fn flow_state_is_kept_until_the_last_packet_in_flight_arrives() {
     let route = |node, to, next| RouteSpec { node: NodeId(node), to: NodeId(to), next: NodeId(next) };
     spec.routes = vec![route(6, 3, 8), route(7, 0, 9)];
     spec.recovery = go_back_n(Duration::from_us(4), Duration::from_us(100));
-    // The delay from leaf 7 to spine 9 lets no ACK pass between two failures.
+    // The link from leaf 7 to spine 9 fails at 9, 18 and 27 us. With its delay of 10 us, no ACK
+    // passes between two failures.
     spec.links[9].delay = Duration::from_us(10);
     spec.faults = [9, 18, 27].map(|us| fault(9, at_ns(us * 1000), at_ns(us * 1000 + 100))).to_vec();
     let packets = 200;

@@ -185,7 +185,7 @@ fn two_pods() -> NetworkSpec {
 #[test]
 fn in_three_tiers_the_edge_chooses_whole_paths() {
     let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 100_000, 0)).collect();
-    // With these options flows keep their first path, although two flows exceed an uplink.
+    // With these options flows keep their first path, although two flows overload each uplink.
     let (stamp, ties) = (StampPoint::Arrival, Ties::InTurn);
     let config = FlbConfig { stamp, ties, isolation: false, ..Default::default() };
     let spec = NetworkSpec { load_balance: LoadBalanceConfig::Flb(config), ..two_pods() };
@@ -269,7 +269,8 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
         (StampPoint::Arrival, 25, 1024, 50, 309_040),
         (StampPoint::Departure, 25, 1024, 50, 269_280),
         // Sampled packets with 100 B of payload have 198 B on the wire and take 15.84 ns. They
-        // reach the leaf 56.08 ns after the packets in front, and the spine 15.84 ns after these.
+        // reach the leaf 56.08 ns after the packets in front, and the spine 15.84 ns after the
+        // packets in front.
         (StampPoint::Arrival, 25, 100, 130, 89_760 - 56_080 + 359_040 - 15_840),
     ] {
         let sample_period = Some(Duration::from_ns(100_020));
@@ -412,9 +413,9 @@ fn rerouting_alone_isolates_nothing() {
 // delays
 
 /// FLB's default rule with the true delays of paths, for leaves whose uplinks have the only queues
-/// on these paths. The rule applies to every fourth packet of a flow. If each packet took the
-/// fastest path, packets would stay in order without the rule's condition, as no queue shrinks
-/// faster than it drains. `any_gap` omits the condition.
+/// on these paths. Only every fourth packet of a flow may change the path. If every packet took the
+/// fastest path, a flow's packets would stay in order even without the rule's condition on the gap
+/// between packets. `any_gap` omits this condition.
 #[derive(Clone, Debug, Default)]
 struct Oracle {
     any_gap: bool,

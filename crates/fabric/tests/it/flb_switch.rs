@@ -2,9 +2,9 @@
 //! edge switch's own queues.
 //!
 //! The network has hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, and links of
-//! 100 Gb/s and 1 us. Ports 0 to 2 of switch 6 lead to hosts, ports 3 and 4 to spines. A data
-//! packet with 1,024 B of payload is charged 1,086 B and takes 88.48 ns. The first packet of a flow
-//! is charged 1,102 B and takes 89.76 ns.
+//! 100 Gb/s with a delay of 1 us. Ports 0 to 2 of switch 6 lead to hosts, ports 3 and 4 to spines.
+//! A data packet with 1,024 B of payload is charged 1,086 B and takes 88.48 ns. The first packet of
+//! a flow is charged 1,102 B and takes 89.76 ns.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::load_balance::flb::{
@@ -78,10 +78,10 @@ fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
     }
 }
 
-/// One packet is on the wire, and three wait, which equals K. The next packet exceeds K, and the
-/// source of its flow is notified, and again after a round trip (8.5 us with ACKs). The other
-/// flow's source is notified when that flow's next packet arrives. Both sources get a clear notice
-/// when the queue is shorter than K, and a new notice when it exceeds K again.
+/// One packet is on the wire, and three wait, which equals K. With the next packet, the queue
+/// exceeds K, and the source of the packet's flow is notified. The other flow's source is notified
+/// when that flow's next packet arrives. Both sources get a clear notice when the queue is shorter
+/// than K. New notices follow when the queue exceeds K again, at most one per flow in 300 ns.
 #[test]
 fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     let spec = leaf_spine(FlbConfig { notice_interval: Some(Duration::from_ns(300)), ..fixed() });
@@ -112,9 +112,10 @@ fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     assert_eq!(notified, [(3000, true), (3301, true)]);
 }
 
-/// K = 2 d C = 2 us x 100 Gb/s = 25 KB, so the 24th packet behind the packet on the wire exceeds K.
-/// With a bound of 20 KB, K is half of the bound, and the 10th packet exceeds K. K is at least two
-/// packets. With a configured d of 2 us, K is 50 KB, or 46 packets.
+/// K = 2 d C for links of delay d and rate C: 2 us x 100 Gb/s = 25 KB, so the 24th packet behind
+/// the packet on the wire exceeds K. With a bound of 20 KB, K is half of the bound, and the 10th
+/// packet exceeds K. K is at least two packets. With a configured d of 2 us, K is 50 KB, or 46
+/// packets.
 #[test]
 fn k_is_two_link_delays_within_half_the_bound_and_two_packets() {
     let longer = Some(Duration::from_us(2));
@@ -240,10 +241,10 @@ fn acks_leave_congested_queues_as_well() {
     assert_eq!(notified.last(), Some(&(1176, false)));
 }
 
-/// Equation 4 reduces the bound of 100 KB by the queue's growth during 2 N d. This time is 2 us,
-/// because the packets of the script have passed one link. In 177 ns, three or five packets arrive
-/// and two leave. The queue becomes congested at the reduced bound, with a tolerance of two
-/// packets.
+/// Equation 4 reduces the bound of 100 KB by the queue's growth during 2 N d, where N is the number
+/// of links that a packet has passed, and d their delay. This time is 2 us, because the packets of
+/// the script have passed one link of 1 us. In 177 ns, three or five packets arrive and two leave.
+/// The queue becomes congested at the reduced bound, with a tolerance of two packets.
 #[test]
 fn equation_4_includes_the_growth_of_the_queue() {
     let congested = |per_step: u32| {
@@ -266,8 +267,8 @@ fn equation_4_includes_the_growth_of_the_queue() {
 }
 
 /// Equation 4 divides the bound of 40 KB by the number of congested queues. One packet of 1,086 B
-/// arrived in the last 2 us, so one more is expected within 2 N d. The remaining 38,914 B hold 35
-/// packets. Half the bound less one packet holds 17.
+/// arrived in the last 2 us, so one more is expected within 2 N d = 2 us. The remaining 38,914 B
+/// hold 35 packets. Half the bound less one packet holds 17.
 #[test]
 fn equation_4_divides_by_the_congested_queues() {
     let congested = |beside: bool| {
@@ -348,8 +349,8 @@ fn three_uplinks(config: FlbConfig) -> Script {
     Script::new(&spec, flows, 6)
 }
 
-/// Flow 0 keeps its first uplink. A new flow takes the same uplink, because no other uplink's last
-/// choice is longer ago; packets of flow 0 do not count as choices.
+/// Flow 0 keeps its first uplink. A new flow takes the same uplink, because this uplink was chosen
+/// least recently; later packets of flow 0 do not count as choices.
 #[test]
 fn flows_take_turns_and_not_packets() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -454,9 +455,9 @@ fn waiting(edge: &Script) -> [u64; 3] {
     [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
 }
 
-/// Five packets of flow 0 arrive together. The last packet waits for four. The first of these has
-/// 16 B more and is on the wire, so the wait is 89.76 + 3 x 88.48 = 355.2 ns. The next packet
-/// changes its uplink if it follows at least 355.2 ns later.
+/// Five packets of flow 0 arrive together. The last packet waits for the other four. The first
+/// packet has 16 B more and is on the wire, so the wait is 89.76 + 3 x 88.48 = 355.2 ns. The next
+/// packet changes its uplink if it follows at least 355.2 ns later.
 #[test]
 fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
     for (stamp, gap, moves) in [

@@ -1,9 +1,10 @@
 //! LetFlow and CONGA in networks: flowlets that stay on a path or change it, CONGA's feedback,
 //! paths of different rates, and links that fail.
 //!
-//! Networks have two leaves and two spines, and links of 100 Gb/s and 1 us unless stated otherwise.
-//! A data packet with 1024 B of payload has 1,106 B on the wire and takes 88.48 ns. The first
-//! packet of a flow has 1,122 B and takes 89.76 ns, an ACK has 86 B and takes 6.88 ns.
+//! Networks have two leaves and two spines, and links of 100 Gb/s with a delay of 1 us unless
+//! stated otherwise. A data packet with 1024 B of payload has 1,106 B on the wire and takes 88.48
+//! ns. The first packet of a flow has 1,122 B and takes 89.76 ns, an ACK has 86 B and takes 6.88
+//! ns.
 
 use crate::common::random::flowlets;
 use crate::prelude::*;
@@ -246,9 +247,9 @@ fn feedback_counts_from_its_arrival() {
 
 // ------------------------------------------------------------------------ paths of different rates
 
-/// Returns the share of bytes that take the slow path, and the outcomes. Four hosts send 50 Gb/s:
-/// 2000 flows of 10 packets, 11,076 B, one every 1.77216 us. The link to leaf 9 has 100 Gb/s from
-/// spine 10 and 10 Gb/s from spine 11.
+/// Returns the share of bytes that take the slow path, and the outcomes. Four hosts send 50 Gb/s in
+/// all: 2000 flows of 10 packets, 11,076 B per flow, one flow every 1.77216 us. The link to leaf 9
+/// has 100 Gb/s from spine 10 and 10 Gb/s from spine 11.
 fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
     let flow = |i: u64| FlowSpec {
         start: Time::from_ps(i * 1_772_160),
@@ -263,14 +264,15 @@ fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
     (slow as f64 / (fast + slow) as f64, outcomes)
 }
 
-/// CONGA keeps x / 100 and y / 10 equal, where x + y = 50 Gb/s, so the slow path gets 1/11 of the
-/// bytes. Metrics have steps of an eighth. While the fast path's metric is 3 or 4, its load is 37.5
-/// to 62.5 Gb/s. The slow path may then have 3.75 to 6.25 Gb/s, a share of 0.075 to 0.125. The slow
-/// path gets somewhat more in the first round trip after its metric has aged. With an ageing time
-/// of 10 ms, longer than the run, flows avoid the slow path once it has been busy. It gets flows
-/// until the first feedback, and a few flows when the fast path has become as busy. Under ECMP and
-/// LetFlow half of the bytes take each path, because hardly any flow has more than one flowlet. The
-/// tolerance is five standard deviations of 0.011.
+/// CONGA keeps the utilisation of both paths equal. Their loads sum to 50 Gb/s, and their links
+/// have 100 and 10 Gb/s, so the slow path gets 1/11 of the bytes. Metrics have steps of an eighth.
+/// While the fast path's metric is 3 or 4, its load is 37.5 to 62.5 Gb/s. The slow path may then
+/// have 3.75 to 6.25 Gb/s, a share of 0.075 to 0.125. The slow path gets somewhat more in the first
+/// round trip after its metric has aged. With an ageing time of 10 ms, longer than the run, flows
+/// avoid the slow path once it has been busy. The slow path gets flows until the first feedback,
+/// and a few flows when the fast path has become as busy. Under ECMP and LetFlow half of the bytes
+/// take each path, because hardly any flow has more than one flowlet. The tolerance is five
+/// standard deviations of 0.011.
 #[test]
 fn conga_sends_most_flowlets_over_the_better_path() {
     let share = |load_balance| many_flows(load_balance).0;
@@ -285,7 +287,7 @@ fn conga_sends_most_flowlets_over_the_better_path() {
 }
 
 /// The flows start within 3.54 ms. CONGA keeps up with this load on both paths. With LetFlow, the
-/// slow path needs 2.5 times as long.
+/// slow path of 10 Gb/s gets 25 Gb/s, so its flows need 2.5 times as long.
 #[test]
 fn conga_keeps_up_where_letflow_does_not() {
     let last = |load_balance| last_finish(&many_flows(load_balance).1).ps() / 1_000_000;

@@ -244,9 +244,9 @@ fn the_default_headroom_is_equation_1_or_the_greater_need() {
 
 /// Three classes are lossless. While a frame is on the wire, two classes fall below XON and the
 /// third becomes full. The PAUSE of the third class is the last of four frames. With frames of the
-/// HPCC simulator, these take 80 ns and 3 times 3 ns, and the links take 2 us, in which 12.5 B/ns
-/// arrive. Where the clock cuts 4 ns to 3 ns, up to a third more arrives. Two frames of 1000 B are
-/// added.
+/// HPCC simulator, these take 80 ns and 3 times 3 ns, and the link takes 2 us in both directions
+/// together. In all this time, 12.5 B/ns arrive. If the clock cuts frames of 4 ns to 3 ns, up to a
+/// third more bytes arrive. Two frames of 1000 B are added.
 #[test]
 fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     const SWITCH: u32 = 4;

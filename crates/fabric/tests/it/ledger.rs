@@ -131,7 +131,7 @@ fn spans(outcome: &FlowOutcome) -> Vec<(Term, u64)> {
     account.completion.iter().map(|span| (span.term, span.length.ps())).collect()
 }
 
-/// Returns two hosts on a switch, with links of 100 Gb/s and 1 us.
+/// Returns two hosts on a switch, with links of 100 Gb/s and a delay of 1 us.
 fn pair(recovery: RecoveryConfig) -> NetworkSpec {
     let mut spec = star(2, 100, 1000);
     spec.recovery = recovery;

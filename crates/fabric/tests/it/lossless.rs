@@ -43,8 +43,8 @@ proptest! {
 }
 
 /// Two flows share the link between two switches. The link to one receiver is down for 100 us, so
-/// the shared link is paused. Many packets of the other flow wait behind the gate for this PAUSE,
-/// which counts once for the flow.
+/// the shared link is paused. Many packets of the other flow wait while the gate is closed, but the
+/// time of the PAUSE counts only once for the flow.
 #[test]
 fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
     let mut spec = linked(4, 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)]);
@@ -57,8 +57,8 @@ fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
     let pauses = simulation.take_pauses().into_iter().filter(|pause| pause.port == shared);
     let total: Duration = pauses.map(|pause| pause.closure.to - pause.closure.from).sum();
     let held_up = simulation.outcomes()[0].reception.paused;
-    // The last packet before the closure is delivered later by two links, each of which takes 1 us
-    // and 89 ns. The flow progresses until then.
+    // The last packet sent before the closure still passes two links, each in 1 us and 89 ns. The
+    // flow counts as paused only after its delivery.
     assert!(total > Duration::from_us(90), "{total}");
     assert!(held_up <= total && held_up + Duration::from_ns(2 * 1089) > total, "{held_up} of {total}");
 }

@@ -9,7 +9,7 @@ use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 use proptest::prelude::*;
 
-/// Returns hosts on one switch with links of 100 Gb/s and 1 us, without flow control.
+/// Returns hosts on one switch without flow control, with links of 100 Gb/s and a delay of 1 us.
 fn lossy_star(hosts: u32, buffer: u64, recovery: RecoveryConfig) -> NetworkSpec {
     let mut spec = star(hosts, 100, 1000);
     spec.switch.flow_control = common::no_flow_control();
@@ -92,8 +92,8 @@ fn a_lost_tail_is_repeated_after_the_low_timeout() {
 fn while_many_packets_are_in_flight_the_high_timeout_counts() {
     let config = IrnConfig { rto_low: Duration::from_us(10), rto_high: Duration::from_ms(10), ..Default::default() };
     let spec = lossy_star(9, 1 << 20, RecoveryConfig::Irn(config));
-    // A round trip behind 8 x 47 packets takes 33 us. A flow has 30 packets, so that only its end
-    // has few packets in flight.
+    // A round trip behind 8 x 47 packets takes 33 us. A flow has 30 packets, so that it has few
+    // packets in flight only at its end.
     let flows = (0..8).map(|host| flow(host, 8, 30 * 1024, 0)).collect();
     let (simulation, outcomes) = run(&spec, flows);
     assert_eq!((all_drops(&simulation), retransmitted(&outcomes)), (0, 0));
@@ -119,8 +119,8 @@ fn the_cap_bounds_what_is_in_flight() {
     assert!(rate(60 * 1024) > 92.0);
 }
 
-/// Windows shrink to one packet, while more packets are lost and still count as in flight. The
-/// oldest packet is repeated nevertheless.
+/// Windows shrink to one packet, while several lost packets still count as in flight. The oldest
+/// packet is repeated nevertheless.
 #[test]
 fn a_full_window_does_not_keep_the_oldest_packet_back() {
     for congestion in [

@@ -1,5 +1,5 @@
-//! MP-RDMA in networks with 2 leaves, hosts at 100 Gb/s and links of 1 us. A full packet has 1,106
-//! B on the wire and carries 1,024 B.
+//! MP-RDMA in networks with 2 leaves. Hosts have links of 100 Gb/s, and every link has a delay of 1
+//! us. A full packet has 1,106 B on the wire and carries 1,024 B.
 
 use crate::prelude::*;
 use backwater_fabric::contract::AnswerPath;
@@ -159,8 +159,8 @@ fn every_flow_finishes_although_packets_are_lost() {
         assert!(simulation.totals().drops.iter().sum::<u64>() > 100, "{name}");
         assert!(all_delivered(&outcomes), "{name}");
         assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}");
-        // With `in-any-order`, which has no selective repeat, a timeout also repeats all early
-        // packets, and repeated packets are lost again.
+        // With `in-any-order`, which has no selective repeat, a timeout also repeats packets that
+        // arrived after the lost packet, and repeated packets are lost again.
         let last = last_finish(&outcomes);
         assert!(last < Time::ZERO + Duration::from_ms(60) || name == "in-any-order", "{name}: {last}");
     }
@@ -192,7 +192,7 @@ fn a_flow_leaves_a_failed_path() {
     assert!(probing > broken, "{probing} us");
 }
 
-/// Four flows of 8 MB over four spines. The link between a leaf and a spine fails for 50 us. Routes
+/// Four flows of 8 MB use four spines. The link between a leaf and a spine fails for 50 us. Routes
 /// avoid the link after 10 us, or never. A flow that loses all its ACKs stops until its timer fires
 /// after 8 ms. ACKs spread over the spines, so no flow loses all its ACKs in these runs. With other
 /// seeds and unchanged routes some flows do, as docs/mechanisms/mp-rdma.md shows.

@@ -66,7 +66,8 @@ fn a_gate_that_closes_again_restarts_the_count() {
     assert_eq!(marks(&mut s, 6_000_000), [false, false, false, true, true, false]);
 }
 
-/// One RESUME opens two queues. Class 4 is first, because the last packet before was of class 3.
+/// One RESUME opens two queues. Class 4 is first, because the last packet sent before the PAUSE was
+/// of class 3.
 #[test]
 fn packets_of_every_queue_that_a_resume_opens_stay_unmarked() {
     let mut s = script(0);
@@ -116,7 +117,7 @@ struct Seen {
     cnps: Cnps,
 }
 
-/// PCN that records these events. Its senders react, or send at line rate.
+/// PCN that records these events. Its senders react to CNPs, or always send at line rate.
 #[derive(Clone, Debug)]
 struct Watched {
     control: CongestionConfig,
@@ -243,10 +244,10 @@ fn a_duplicate_does_not_restart_a_receivers_timer() {
     assert_eq!(simulation.counters().get("cnps_received"), None);
 }
 
-/// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us. One of the
-/// 24 also sends to that host's neighbour. At first the flows fill the buffer and are paused.
-/// Later, increases add 0.78 Gb/s per flow and period: too little to fill the buffer between two
-/// CNPs.
+/// 24 hosts of one rack send to a host of another rack over 8 spines and links with a delay of 4
+/// us. One of the 24 also sends to that host's neighbour. At first the flows fill the buffer and
+/// are paused. Later, increases add 0.78 Gb/s per flow and period: too little to fill the buffer
+/// between two CNPs.
 #[test]
 fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
     let (mut spec, spines) = (network(48, 10), 50..58);

@@ -76,8 +76,8 @@ proptest! {
     ) {
         let mut spec = spec.clone();
         let is_precise = match &flow_control {
-            // The hierarchical organisation needs a queue per root, the other one a queue per set
-            // of roots.
+            // The hierarchical organisation needs a queue per root, the single-tier organisation a
+            // queue per set of roots.
             FlowControlConfig::Pyrrha(config) => {
                 let enough = if config.organisation == Organisation::Hierarchical { 7 } else { 100 };
                 config.isolation_queues >= enough && config.hosts == HostReaction::PerFlow

@@ -324,9 +324,9 @@ fn pause_triggered_by(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) 
 }
 
 /// The cause is the egress port that has most bytes of the ingress queue, not the port of the
-/// packet that made the queue full. Among equal ports, the cause is the packet's port, otherwise
-/// the first port. This port is paused itself, so its pause is the parent, and the root is the
-/// cause of that pause.
+/// packet that made the queue full. If several ports have most bytes, the cause is the packet's
+/// port if it is one of them, and otherwise the first of them. The cause is a paused port, so its
+/// pause is the parent, and the root is the cause of that pause.
 #[test]
 fn the_cause_is_the_port_with_most_of_the_full_queue() {
     let cases = [
@@ -531,7 +531,7 @@ fn a_link_that_recovers_within_a_frame_is_busy_until_its_end() {
     expect!(s, 80_000..83_000 ps, port 1, Resume(vec![3]));
 }
 
-/// A flow counts as paused only while it has a packet that could leave without the PAUSE.
+/// A flow counts as paused only while it has a packet that the PAUSE alone holds back.
 #[test]
 fn a_flow_without_packets_to_send_is_not_paused() {
     let flow = FlowSpec { bytes: 2 * 952, ..in_class(3, 0, 1) };

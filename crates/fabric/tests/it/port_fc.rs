@@ -311,7 +311,7 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
 
 /// Both ends use the same names for a pause, which audits and the deadlock search compare. A server
 /// names the closed queue of its own data, and the ports through which it forwarded the pause. A
-/// switch names its full port, but not to the server behind that port.
+/// switch sends the name of its full port to all servers except the server behind that port.
 #[test]
 fn both_ends_name_a_pause_alike() {
     let stopped = |s: &Script| -> Vec<_> {
@@ -423,20 +423,20 @@ fn no_guarantee_where_the_papers_argument_fails() {
     assert_eq!(guarantee(&spec, &[]), (true, String::new()));
     let mut star = network(8, 0, Default::default());
     assert!(guarantee(&star, &[]).0);
-    // Where no server relays, the guarantee holds although links fail and corrupt frames, because
+    // If no server relays, the guarantee holds even if links fail and corrupt frames, because
     // PAUSEs are not lost and no packet takes a detour.
     star.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
     set_error_rate(&mut star, 1e-3);
     assert!(guarantee(&star, &[]).0);
-    // Three layers, and a detour over three switches, break the guarantee.
+    // Three layers break the guarantee, and so does a detour over three switches.
     assert!(guarantee(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
     assert!(guarantee(&spec, &[detour]).1.contains("up to 3 switches"));
-    // ACKs in a lossless class break it, because no PAUSE stops them.
+    // ACKs in a lossless class break the guarantee, because no PAUSE stops ACKs.
     let mut acks = spec.clone();
     acks.host.ack_class = Class(3);
     assert!(guarantee(&acks, &[]).1.contains("do not stop ACKs"));
-    // Servers must send relayed packets first.
+    // The guarantee requires that servers send relayed packets first.
     let mut fair = spec.clone();
     fair.host.scheduler = HostScheduler::Fair {};
     assert!(guarantee(&fair, &[]).1.contains("do not forward relayed packets first"));
@@ -470,8 +470,8 @@ fn no_guarantee_where_the_papers_argument_fails() {
     let mut faults = spec.clone();
     faults.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
     assert!(guarantee(&faults, &[]).1.contains("links fail"));
-    // So do servers that forward too slowly, a divided buffer, and switches with another flow
-    // control.
+    // Servers that forward too slowly, a divided buffer, or switches with another flow control also
+    // break the guarantee.
     let mut slow = spec.clone();
     slow.host.relay.rate = Some(Rate::from_gbps(50));
     assert!(guarantee(&slow, &[]).1.contains("at line rate"));
@@ -604,8 +604,8 @@ fn a_pause_crosses_three_links_at_most() {
     assert_eq!(Vec::from_iter(seen), [(1, false), (2, true), (3, false)]);
 }
 
-/// Checks that packets are lost at the second of three switches. Several servers share its port,
-/// and other flows end at the server that relays behind it.
+/// Checks that packets are lost at the second of three switches. Several servers send through this
+/// switch's port, and other flows end at the relaying server behind that port.
 fn lost_behind_three_switches(spec: NetworkSpec, paths: &[(u32, [u32; 5])], beside: &[u32], second: u32) {
     let last = |path: &[u32; 5]| path[4];
     let passing = paths.iter().map(|(src, path)| via(*src, path, 0, 4_000_000));

@@ -91,7 +91,7 @@ fn pcn_slows_the_culprit_of_a_burst_and_not_its_victim() {
 /// LetFlow, section 3: flowlets are elastic, so that more bytes take the path with more bandwidth,
 /// though every choice is random. Twelve windowed flows of 5 MB take paths of 100 and 25 Gb/s, with
 /// seeds 1 to 5. LetFlow sends 75 to 85 % of the bytes over the faster path, which has 80 % of the
-/// capacity. ECMP sends the share of its flows, 25 to 75 %.
+/// capacity. ECMP sends 25 to 75 %, the share of the flows that it hashes to this path.
 #[test]
 fn letflow_sends_more_over_the_path_with_more_bandwidth() {
     let flowlets = LetFlowConfig { flowlet_timeout: Duration::from_us(5), ..Default::default() };

@@ -2,7 +2,7 @@
 //! measured delays.
 //!
 //! The network has hosts 0 to 3 on leaf 8, hosts 4 to 7 on leaf 9, spines 10 and 11, and links of
-//! 100 Gb/s and 1 us. Ports 0 to 3 of a leaf lead to hosts, ports 4 and 5 to spines.
+//! 100 Gb/s with a delay of 1 us. Ports 0 to 3 of a leaf lead to hosts, ports 4 and 5 to spines.
 
 use crate::prelude::*;
 use backwater_fabric::contract::PathState;

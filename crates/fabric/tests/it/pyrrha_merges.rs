@@ -162,8 +162,8 @@ fn time_around_a_merge_is_counted() {
     }
 }
 
-/// The link fails while the queue of a root that has given up still drains. The queue of its
-/// successor exists only until then.
+/// The link fails while the queue of a root that has given up still drains. Afterwards, this queue
+/// and the queue of the root's successor are released.
 #[test]
 fn a_link_that_recovers_during_a_merge_releases_both_queues() {
     let (mut line, p6, p5) = Line::paused(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });

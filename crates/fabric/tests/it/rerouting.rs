@@ -51,8 +51,8 @@ fn routes_change_after_the_reconvergence_time() {
         assert!(queued > 10, "{queued} packets wait at the dead port");
         drain(&mut simulation);
         let dropped = drops(&simulation, DropCause::LinkDown) - waiting;
-        // Dropped are the packets queued at the spine and at the leaf, and fewer than 40 packets on
-        // the wires of the old route.
+        // The dropped packets were queued at the spine or at the leaf, or were on the wires of the
+        // old route (fewer than 40).
         assert!((queued + behind..queued + behind + 40).contains(&dropped), "{dropped} of {queued} and {behind}");
         assert!(by_uplink(&simulation, other) > 2_000_000);
         let outcome = &simulation.outcomes()[0];
@@ -78,7 +78,8 @@ fn routes_are_restored_after_the_links_recovery() {
     assert_eq!((delivered(&simulation), simulation.audit()), (vec![4_000_000; 2], vec![]));
 }
 
-/// If no path is left, packets are dropped until the link recovers, and all mechanisms work on.
+/// If no path is left, packets are dropped until the link recovers, and under every load balancer
+/// all bytes are delivered in the end.
 #[test]
 fn without_a_path_packets_are_dropped_until_recovery() {
     for load_balance in LoadBalanceConfig::all() {
@@ -124,7 +125,7 @@ fn a_flow_continues_at_once_at_another_port_of_its_host() {
     assert!(sent(&simulation) > 10_000, "a microsecond at 100 Gb/s is 12.5 kB");
 }
 
-/// The receiver sends ACKs through another port after a failure of their link.
+/// After a failure of the link that ACKs use, the receiver sends them through another port.
 #[test]
 fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
     let mut spec = bcube(2, 100, 1000);
@@ -255,8 +256,8 @@ fn a_link_that_fails_again_loses_frames_on_the_wire() {
         let before = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
         simulation.run_until(at_us(down + 9), 1);
         let (now, delivered) = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
-        // In 5 us, 62.5 kB pass at 100 Gb/s: packets with 1024 B of payload and headers, and as
-        // many ACKs if packets arrive in order.
+        // In 5 us at 100 Gb/s, a link carries 62.5 kB: 56 packets of 1106 B. If packets arrive in
+        // order, as many ACKs are on the link.
         assert!((50..120).contains(&(now - before.0)) && delivered == before.1, "{down} us: {now} {before:?}");
     }
 }

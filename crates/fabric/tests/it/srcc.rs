@@ -55,7 +55,8 @@ fn notified(trace: &[Traced], flows: u32) -> Vec<u32> {
 // ----------------------------------------------------------------------- figure 4: who is notified
 
 /// Returns the notified flows. Two flows, from h0 and h1 to h4, are congested; a third flow, from
-/// h2 or h0 to h5, is not. If it starts at h0, both flows of h0 have half of the line rate.
+/// h2 or h0 to h5, is not. If the third flow starts at h0, both flows of h0 have half of the line
+/// rate.
 fn figure_4(config: SrccConfig, uncongested_from: u32) -> Vec<u32> {
     let flows = vec![flow(0, 4, 1_000_000, 0), flow(1, 4, 1_000_000, 0), flow(uncongested_from, 5, 1_000_000, 0)];
     notified(&traced(&under(config, star(6, 100, 1000)), flows).1, 3)
@@ -105,9 +106,9 @@ fn three_hops() -> NetworkSpec {
     spec
 }
 
-/// A notice of 84 B passes three links of 1, 2 and 3 us with 200, 200 and 100 Gb/s. The notice is
-/// sent as soon as its packet arrives. The sender finishes the packet on the wire and continues at
-/// half of its rate.
+/// A notice of 84 B passes three links with delays of 1, 2 and 3 us and rates of 200, 200 and 100
+/// Gb/s. The notice is sent as soon as its packet arrives. The sender finishes the packet on the
+/// wire and continues at half of its rate.
 #[test]
 fn a_notice_takes_exactly_the_time_of_its_hops() {
     let flows = vec![flow(0, 2, 2_000_000, 0), flow(1, 2, 2_000_000, 0), flow(0, 3, 20_000, 0), flow(1, 3, 20_000, 0)];
@@ -215,7 +216,7 @@ impl Watched {
     }
 }
 
-/// Returns a simulation of n flows at 2 ms. Half of the flows end at about 4 ms.
+/// Returns a simulation of n flows that share one link. Half of the flows end at about 4 ms.
 fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
     let spec = under(SrccConfig { base, ..Default::default() }, star(n + 5, 100, 1000));
     let of_4_ms = 4000 * 12_500 / u64::from(n) * 1024 / 1106;
@@ -223,8 +224,9 @@ fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
     Watched { simulation: Simulation::new(spec, flows, 1).unwrap(), delivered: vec![0; n as usize] }
 }
 
-/// Checks that from `settled` until 3.5 ms all flows have C / n up to `tolerance`, and that the
-/// link's utilisation is above 95 %. From `busy_again` on, the remaining flows use the full rate.
+/// Checks that from `settled` until 3.5 ms each flow has the rate C / n, the fair share of the link
+/// rate C, within `tolerance`, and that the link's utilisation is above 95 %. From `busy_again` on,
+/// the remaining flows use the full rate.
 fn settles(base: &Base, n: u32, settled: u64, tolerance: f64, busy_again: u64) {
     let mut watched = half_leave(base.clone(), n, busy_again + 1000);
     let shares = watched.rates(settled, 3500);

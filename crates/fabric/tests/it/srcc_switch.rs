@@ -1,9 +1,9 @@
 //! Packet scripts of a switch with SRCC.
 //!
-//! The switch has six hosts on links of 100 Gb/s and 1 us. The port to h4 is paused, so every
-//! packet makes its queue longer by 1,086 B. Flows 0, 1 and 2 go from h0, h1 and h2 to h4, flow 3
-//! from h0 to h5, and flow 4 from h1 to h4. Flow 5 goes from h0 to h5 in class 4, which is not
-//! lossless. Flow 6 goes from h5 to h0, and flow 7 from h0 to h4.
+//! The switch has six hosts on links of 100 Gb/s with a delay of 1 us. The port to h4 is paused, so
+//! every packet makes its queue longer by 1,086 B. Flows 0, 1 and 2 go from h0, h1 and h2 to h4,
+//! flow 3 from h0 to h5, and flow 4 from h1 to h4. Flow 5 goes from h0 to h5 in class 4, which is
+//! not lossless. Flow 6 goes from h5 to h0, and flow 7 from h0 to h4.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::srcc::{
@@ -171,8 +171,8 @@ fn only_uncongested_packets_make_a_port_shared() {
     assert_eq!(notices(&mut s), []);
 }
 
-/// With this option a paused queue is not congested. Its packets are then victims, because of which
-/// other flows are notified.
+/// Without `notify_while_paused`, a paused queue is not congested. Its packets are then victims,
+/// because of which other flows are notified.
 #[test]
 fn paused_queues_count_if_configured() {
     for (notify_while_paused, told) in [(true, vec![0, 3]), (false, vec![3])] {
@@ -188,7 +188,9 @@ fn paused_queues_count_if_configured() {
 // ----------------------------------------------------------------------------------- the threshold
 
 /// Returns SRCC with the threshold of Equation 6. Q_PFC is 20 packets and a link holds 2 packets,
-/// so the threshold is 20 / M - 2 (m - 1) packets.
+/// so the threshold is 20 / M - 2 (m - 1) packets. M is the number of egress ports that receive
+/// packets from an ingress port, and m the number of flows or ingress ports that send to an egress
+/// port.
 fn eq6() -> SrccConfig {
     SrccConfig {
         threshold: SrccThreshold::Eq6,
@@ -218,7 +220,8 @@ fn equation_6_counts_egress_ports_flows_and_links() {
     let floored = SrccConfig { floor: Some(Bytes(8 * PACKET)), ..eq6() };
     assert_eq!(packets_until_notice(floored.clone(), &[1, 2], 1), 9);
     assert_eq!(packets_until_notice(floored, &[1], 1), 9);
-    // Q_PFC is that of the buffer policy, also 20 packets, and then 30 packets.
+    // By default, Q_PFC is the buffer policy's PFC threshold, also 20 packets. Then Q_PFC is set to
+    // 30 packets.
     assert_eq!(packets_until_notice(SrccConfig { q_pfc: None, ..eq6() }, &[1], 1), 9);
     assert_eq!(packets_until_notice(SrccConfig { q_pfc: Some(Bytes(30 * PACKET)), ..eq6() }, &[1], 1), 14);
 }

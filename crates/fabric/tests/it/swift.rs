@@ -52,7 +52,8 @@ fn a_target_below_the_base_round_trip_time_starves_a_flow() {
     assert_eq!(completion(&swift, near.clone()), completion(&spec, near));
 }
 
-/// Measures from 3 ms to 6 ms. Many senders at 100 Gb/s send to one receiver over links of 1 us.
+/// Measures from 3 ms to 6 ms. Many senders at 100 Gb/s send to one receiver over links with a
+/// delay of 1 us.
 #[derive(Debug)]
 struct Measures {
     /// Shortest, longest and mean queue at the receiver's port, in packets.
@@ -110,8 +111,8 @@ fn windows_hold_the_queue_where_the_delay_is_the_target() {
 ///
 /// The base round-trip time is 5.05 us. With a range of 65.3 us, flow scaling adds 21.3 us /
 /// sqrt(w) - 2.13 us. The windows take 56.6 us x w, and the target is 13.05 us plus flow scaling.
-/// Both are 37.2 us for w = 0.66, of which a queue of 36 packets takes 32.2 us. Increases by a
-/// whole packet add some packets.
+/// Both are 37.2 us for w = 0.66, of which a queue of 36 packets takes 32.2 us. Windows grow in
+/// steps of a whole packet, which makes the queue some packets longer.
 #[test]
 fn many_flows_share_a_link_with_windows_below_a_packet() {
     let config = SwiftConfig { initial_cwnd: Some(1.0), ..Default::default() };

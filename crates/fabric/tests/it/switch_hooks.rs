@@ -265,8 +265,8 @@ impl LoadBalance for RouteCycler {
     }
 }
 
-/// Returns h0 on edge 2, h1 on edge 9, aggregation switches 3 and 4 for edge 2 and 7 and 8 for edge
-/// 9, and cores 5 and 6. Each aggregation switch has links to both cores.
+/// Returns h0 on edge 2, h1 on edge 9, aggregation switches 3 and 4 for edge 2, aggregation
+/// switches 7 and 8 for edge 9, and cores 5 and 6. Each aggregation switch has links to both cores.
 fn three_tiers() -> NetworkSpec {
     let ends = [
         (0, 2),

@@ -25,8 +25,8 @@ fn plan(starts: &[&str], congestion: &str) -> Plan {
     Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap()
 }
 
-/// Returns the time of a packet of 1000 B over `hops` links of 100 Gb/s and 1 us. Headers, preamble
-/// and gap take 98 B, plus telemetry.
+/// Returns the time of a packet of 1000 B over `hops` links of 100 Gb/s with a delay of 1 us.
+/// Headers, preamble and gap take 98 B, plus telemetry.
 fn ideal(hops: i64, telemetry: i64) -> i64 {
     hops * ((1000 + 98 + telemetry) * 80 + 1_000_000)
 }

@@ -81,8 +81,8 @@ fn node_and_port_counts_match_the_paper() {
     }
 }
 
-/// Server 15 of BCube(4, 1) is (3, 3). A switch of layer l links the servers whose addresses have
-/// the digits of the switch's name and one more digit at place l.
+/// Server 15 of BCube(4, 1) has the address (3, 3). A switch of layer l links the servers whose
+/// addresses have the digits of the switch's name and one more digit at place l.
 #[test]
 fn names_are_addresses() {
     let graph = build(4, 1, "");
@@ -131,8 +131,8 @@ fn rates_and_delays_can_differ_by_layer() {
     assert!(build(2, 1, "error_rate = 0.25").links.iter().all(|link| link.error_rate == 0.25));
 }
 
-/// Two links correct one digit, for data and for ACKs. Over many flows, all orders of digits are
-/// about equally frequent.
+/// Two links correct one digit, for data and for ACKs. Over many flows, all orders in which digits
+/// are corrected are about equally frequent.
 #[test]
 fn paths_correct_digits_in_an_order_chosen_by_hash() {
     for (n, k) in [(4, 1), (3, 2)] {
@@ -192,7 +192,7 @@ fn routes_avoid_failed_nodes_and_links() {
                 let path = names(&graph, path(&fabric, id, &flow, direction));
                 let intersects = |step: &[String]| avoided.iter().all(|name| step.iter().any(|node| node == name));
                 assert!(!path.windows(avoided.len()).any(intersects), "{path:?}");
-                // At most one relay more than without failures.
+                // Paths have at most one relay more than without failures.
                 assert!(path.len() <= 7, "{path:?}");
             }
         }
@@ -242,7 +242,8 @@ fn unreachable_servers_are_errors() {
     assert_eq!(corners, "topology: there is no path from host \"h0.0\" to \"h1.1\"\n");
 }
 
-/// `data_via` and `ack_via` of a listed flow determine the order of digits.
+/// `data_via` and `ack_via` of a listed flow determine the order in which the flow's paths correct
+/// the digits of the address.
 #[test]
 fn paths_of_listed_flows_pass_the_listed_servers() {
     let listed = |via: &str| {

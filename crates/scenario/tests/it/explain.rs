@@ -32,7 +32,7 @@ const STAR: &str = "run.seed = 3\ntopology = { kind = \"star\", hosts = 2 }\ncon
 
 #[test]
 fn every_value_has_its_origin() {
-    // The headroom is 2 (12,500 + 1078) + 3840 B. The resume offset is two frames of 1078 B.
+    // The headroom is 2 x (12,500 + 1078) + 3840 B. The resume offset is two frames of 1078 B.
     assert_settings(
         STAR,
         &["network.mtu=1KB"],
@@ -115,7 +115,7 @@ fn values_are_tables_by_link_rate_and_delay_if_links_differ() {
 #[test]
 fn values_derived_from_the_fabric_are_explained() {
     // A packet of 1082 B on the wire and its ACK of 86 B each pass two links of 1 us at 100 Gb/s.
-    // With telemetry in both, they have 1082 B and 128 B.
+    // With telemetry in both and an MTU of 958 B, the packet has 1082 B and the ACK 128 B.
     let base_rtt = json!("4186.88 ns");
     for (overrides, expected) in [
         (

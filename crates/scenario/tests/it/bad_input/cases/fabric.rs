@@ -74,8 +74,8 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is already in another group",
         ],
     ),
-    // Configured headroom at 100 Gb/s over 1 us. Frames have 1098 B, of which 20 B are not charged,
-    // and 26,182 B are in flight until a PAUSE takes effect.
+    // Configured headroom for links of 100 Gb/s with a delay of 1 us. Frames have 1098 B, of which
+    // 20 B are not charged, and 26,182 B are in flight until a PAUSE takes effect.
     (
         "private = \"3 KB\"",
         "private = \"3 KB\", headroom = \"27 KB\"",
@@ -112,7 +112,7 @@ pub(super) const CASES: &[Case] = &[
             bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind = \
             \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
     ),
-    // leaf1 uses PFC towards spine1 only: spine0 and leaf1's hosts run Pyrrha.
+    // leaf1 runs Pyrrha, and uses PFC only with spine1: spine0 and leaf1's hosts also run Pyrrha.
     (
         "[network]",
         "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",

@@ -3,8 +3,8 @@
 use super::{Case, TOPOLOGY_TO_SWITCH};
 
 pub(super) const CASES: &[Case] = &[
-    // PortFC without relaying servers, and with thresholds of resumption above those of pauses.
-    // PFC* with too few classes, or with traffic outside the lowest class.
+    // PortFC without relaying servers, and with RESUME thresholds above PAUSE thresholds. PFC* with
+    // too few classes, or with traffic outside the lowest class.
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\"",
