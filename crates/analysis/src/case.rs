@@ -96,7 +96,7 @@ impl Path {
         (hop + 1..self.ports.len()).chain(again.into_iter().flatten()).map(|hop| self.ports[hop])
     }
 
-    /// Returns the hops before `port`, which are its `P_pp` of the paper's definition 4.
+    /// Returns the hops before `port`: `P_pp` of the port in definition 4 of the paper.
     pub fn hops_before(&self, port: PortId) -> std::ops::Range<usize> {
         match (self.position(port), self.closes_at) {
             (None, _) => 0..0,

@@ -217,8 +217,8 @@ const FEW: usize = 12;
 /// Mean bin occupancy per event from which bins do not help, because many events share an instant.
 const CROWD: u64 = 5;
 
-/// Sorter for a bucket. It distributes events by time into about as many bins, so that few
-/// comparisons remain.
+/// Sorter for a bucket. It distributes events by time into about as many bins as there are events,
+/// so that few comparisons remain.
 struct Sorter {
     /// Copy of the unsorted events.
     unsorted: Vec<Packed>,

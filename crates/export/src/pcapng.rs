@@ -96,8 +96,8 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
             };
             let block = EnhancedPacketBlock {
                 interface_id,
-                // The writer counts nanoseconds, which the interface's resolution declares as
-                // picoseconds.
+                // The writer stores this duration as a number of nanoseconds. The interface's
+                // resolution declares the number as picoseconds.
                 timestamp: Duration::from_nanos(time.at(row)),
                 original_len: data.len() as u32,
                 data: Cow::Owned(data),

@@ -32,8 +32,8 @@ pub(crate) fn assert_rate(actual: u64, expected: u64) {
     assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
 }
 
-/// Returns a network of hosts and switches, linked by `ends` at 100 Gb/s and 1 us. Node ids count
-/// the hosts first.
+/// Returns a network of hosts and switches with links between `ends`, of 100 Gb/s and a delay of 1
+/// us. Node ids count the hosts first.
 pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> NetworkSpec {
     let (rate, delay) = (Rate::from_gbps(100), Duration::from_us(1));
     let link = |(a, b): &(u32, u32)| LinkSpec::new(NodeId(*a), NodeId(*b), rate, delay);

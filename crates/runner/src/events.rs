@@ -110,7 +110,8 @@ impl EventLog {
         rows
     }
 
-    /// Returns true if the event is new. Senders report their rate with every packet.
+    /// Returns false if the event only repeats a sender's last rate. Senders report their rate with
+    /// every packet.
     fn is_news(&mut self, traced: &Traced) -> bool {
         match traced.what {
             TracedAction::Reported(Report::Rate { flow, rate, .. }) => self.rates.insert(flow, rate) != Some(rate),

@@ -1,10 +1,10 @@
 //! Roles of flows with respect to incasts: part of an incast, possible victim, or neither.
 //!
-//! Victims share a path with the congestion, not only a rack. With senders in every rack, each
-//! uplink carries a small part of an incast. The congestion tree forms where a large part
-//! converges. A port therefore counts if it carries at least a given share of the traffic to a
-//! receiver of an incast. The last hop does not count, because only the receiver's own traffic
-//! crosses this hop.
+//! A victim shares part of its path with the congestion; a common rack is not enough. With senders
+//! in every rack, each uplink carries a small part of an incast. The congestion tree forms where a
+//! large part converges. A port therefore counts if it carries at least a given share of the
+//! traffic to a receiver of an incast. The last hop does not count, because only the receiver's own
+//! traffic crosses this hop.
 //!
 //! Shares follow from the routes before the run. If the senders of an incast are drawn uniformly
 //! from a set, their traffic is assumed to split evenly over equal-cost paths. Flows of other parts

@@ -112,7 +112,7 @@ pub struct Run {
     reserve: Reserve,
     write_error: Option<String>,
     outcome: Option<Outcome>,
-    /// Cycle of the last check. The next check confirms or drops it.
+    /// Cycle of waits that the last check found. The next check confirms or drops the cycle.
     deadlock_candidate: Option<Deadlock>,
     deadlock: Option<Deadlock>,
     violations: Vec<String>,

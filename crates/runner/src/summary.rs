@@ -61,7 +61,7 @@ pub struct Summary {
     /// Largest number of queues beyond the class queues that one port used at once, such as
     /// isolation queues or queues of flows.
     pub peak_queues: u16,
-    /// Largest number of such queues that held packets at once, at any port.
+    /// Largest number of queues beyond the class queues that held packets at once, at any port.
     pub peak_filled_queues: u16,
     /// Result of the audit.
     pub audit: Audit,

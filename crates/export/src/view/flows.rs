@@ -67,12 +67,12 @@ struct Flow {
 }
 
 impl Flow {
-    /// Returns the time until the flow finished, or until `end`.
+    /// Returns the time from the flow's start until the flow finished, or until `end`.
     fn taken(&self, end: u64) -> u64 {
         self.finish.unwrap_or(end) - self.start
     }
 
-    /// Returns that time divided by the ideal time; 0 for an endless flow.
+    /// Returns the time of [`Flow::taken`] divided by the ideal time; 0 for an endless flow.
     fn slowdown(&self, end: u64) -> f64 {
         self.ideal.map_or(0.0, |ideal| self.taken(end) as f64 / ideal as f64)
     }

@@ -50,8 +50,8 @@ pub trait FlowControlAccounts {
         Vec::new()
     }
 
-    /// Describes state that should have been released, in a run in which nothing is in flight any
-    /// more. Returns `None` if none is left.
+    /// Describes state that should have been released once nothing is in flight any more. Returns
+    /// `None` if no such state is left.
     fn leftover(&self) -> Option<String> {
         None
     }

@@ -14,7 +14,7 @@ use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Path of the answer to a packet whose sender has chosen its path.
+/// Path of the answer to a packet, if the packet's sender chose the packet's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerPath {
@@ -104,8 +104,8 @@ pub trait CongestionOptions: Options {
         false
     }
 
-    /// Returns the smallest window of a flow that is known before the run. The scenario check
-    /// compares it with the data packets per ACK: a full window must trigger an ACK.
+    /// Returns the smallest window of a flow, as far as this window is known before the run. The
+    /// scenario check compares it with the data packets per ACK: a full window must trigger an ACK.
     fn window(&self, _sender: &SenderFacts) -> u64 {
         u64::MAX
     }
@@ -278,7 +278,8 @@ pub trait ReactionPoint: Send {
 /// Congestion signal in an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionSignal {
-    /// Load of one port on the packet's path: the index of its stamp in the telemetry.
+    /// Load of one port on the packet's path. The value is the index of the port's stamp in the
+    /// telemetry.
     Load(usize),
     /// Round-trip time.
     Delay,

@@ -108,7 +108,7 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     closest_within(3, word, known)
 }
 
-/// Like [`closest`], with at most one wrong letter in `share`.
+/// Like [`closest`], but at most one letter in `share` letters may be wrong.
 pub fn closest_within<'a>(share: usize, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     if word.len() > LONGEST {
@@ -211,7 +211,8 @@ impl Diagnostics {
         }
     }
 
-    /// Adds an error unless every packet is acknowledged, for windows that can shrink to a packet.
+    /// Adds an error unless every packet is acknowledged. For congestion controls whose window can
+    /// shrink to one packet.
     pub fn one_ack_per_packet(&mut self, scheme: &SchemeContext<'_>) {
         let name = scheme.congestion;
         let message =

@@ -111,7 +111,8 @@ pub struct FlowControlFacts {
     /// True if relaying hosts forward PAUSEs without counting bytes themselves. Their buffers must
     /// then hold the packets that are in flight when a PAUSE is forwarded.
     pub relays_pauses: bool,
-    /// True if packets move up to the next lossless class on their way; flows start in the lowest.
+    /// True if packets move up to the next lossless class on their way. Flows then start in the
+    /// lowest lossless class.
     pub raises_classes: bool,
     /// Assumption of the flow control's lossless guarantee if hosts relay. The scenario check
     /// cannot verify it.
@@ -223,11 +224,11 @@ pub struct SenderFacts {
     pub line_rate: Rate,
     /// Largest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
-    /// Links between that pair of hosts, as counted by
+    /// Number of links between the two hosts with this round-trip time, as counted by
     /// [`AckView::hops`](crate::contract::AckView::hops).
     pub hops: u8,
-    /// Contribution of one link to the base round-trip time: each link less shortens the round-trip
-    /// time by at least this time.
+    /// Contribution of one link to a base round-trip time. A path with one link less has a base
+    /// round-trip time that is shorter by at least this time.
     pub hop_rtt: Duration,
     /// Sizes of frames.
     pub sizes: Sizes,

@@ -44,8 +44,8 @@ pub trait FlowControlOptions: Options {
     /// Checks the options against the links and against the flow controls of the other switches.
     fn check_among(&self, _network: &FlowControlContext<'_>, _diagnostics: &mut Diagnostics) {}
 
-    /// Returns the effective values of the options in a network with this largest base round-trip
-    /// time.
+    /// Returns the effective values of the options. `_base_rtt` is the largest base round-trip time
+    /// of the network.
     fn effective_values(&self, _base_rtt: Duration) -> EffectiveValues {
         EffectiveValues::new()
     }

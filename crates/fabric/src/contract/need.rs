@@ -47,9 +47,9 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     // the port and an earlier frame of this class may also precede it.
     let of_port = if site.headroom.has_port_thresholds { 2 } else { 0 };
     let pauses = pause_time * (site.lossless_classes().max(1) + of_port);
-    // The window starts one frame's travel before the packet that crosses the threshold is charged,
-    // and ends when the peer's gate is closed. At a border with another flow control, the peer uses
-    // PFC with the terms of this node.
+    // Frames that the peer starts within the window need headroom. The window starts one link delay
+    // before the packet that crosses the threshold is charged. It ends when the peer's gate is
+    // closed. A peer with another flow control uses PFC with this node's terms.
     let response = site.flow_control.response().max(site.neighbours[port.ix].flow_control.response());
     let window = delay * 2 + frame_time + pauses + response;
     // If times are rounded down to a clock, frames may be faster than the link's rate: full frames

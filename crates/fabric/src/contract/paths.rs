@@ -48,7 +48,7 @@ pub struct RemainingHops<'a> {
     flow: FlowId,
     direction: Direction,
     route: Route,
-    /// Port before the next one.
+    /// Port that the packet passes before the next port to return.
     last: PortId,
     left: u8,
 }

@@ -201,7 +201,7 @@ pub enum Report {
         /// Number of the packet.
         psn: Psn,
     },
-    /// Rate of a sender after a packet.
+    /// Rate of a sender after it sent a packet.
     Rate {
         /// Flow of the sender.
         flow: FlowId,
@@ -247,7 +247,7 @@ pub struct Reception {
     pub way: Option<Route>,
 }
 
-/// Numbers of data packets that arrived before an earlier one, by degree.
+/// Counts of data packets that arrived before a packet with a lower number, by degree.
 ///
 /// The degree is the packet's number minus the number that the receiver expects. Retransmissions
 /// count again.

@@ -61,7 +61,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
         violations.push(Violation::new(simulation.now(), fabric.name(node), what));
     };
     let quiet = simulation.is_quiet();
-    // A failed link may have lost the RESUMEs of nodes near and far.
+    // A failed link may have lost a RESUME. Nodes relay PAUSEs, so state may be left at any node.
     let is_whole = !simulation.nodes().any(|node| node.ports().iter().any(Port::is_down));
     for node in simulation.nodes() {
         let counters = node.counters();

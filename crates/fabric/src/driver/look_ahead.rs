@@ -5,8 +5,9 @@ use crate::driver::shard::{Handler, ShardIo};
 use crate::driver::wire::{InFlight, Wire, wire_index};
 use backwater_engine::prefetch::prefetch;
 
-/// Minimum number of ports in a shard. Below it, prefetching costs more than it saves: 3 to 30 % at
-/// 128 hosts (`benches/`), with 384 and 768 ports.
+/// Minimum number of ports in a shard for prefetching. With fewer ports, prefetching costs more
+/// time than it saves: it lengthens runs with 128 hosts and 384 or 768 ports by 3 to 30 %
+/// (`benches/`).
 const LOOK_AHEAD_FROM: usize = 2048;
 
 impl Handler<'_> {

@@ -18,9 +18,9 @@ pub(crate) struct Observations {
     pub(crate) totals: Totals,
     /// Counters of mechanisms, by name.
     pub(crate) counters: BTreeMap<&'static str, u64>,
-    /// Flows completed by their senders since they were last collected.
+    /// Flows that their senders completed since the list was last collected.
     pub(crate) acknowledged: Vec<Acknowledged>,
-    /// Flow of every data packet lost since the losses were last collected.
+    /// Flow of every data packet that was lost since the list was last collected.
     pub(crate) lost: Vec<FlowId>,
     pub(crate) pauses: Vec<PauseInterval>,
     pub(crate) full: Vec<FullQueue>,

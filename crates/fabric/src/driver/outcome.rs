@@ -119,7 +119,7 @@ impl Simulation {
     }
 
     /// Takes the trace since the last call, ordered by time, then node, then order of execution.
-    /// Actions that lie in the future of any node stay for a later call.
+    /// Shards can be ahead of [`Simulation::now`]: actions from this time on stay for a later call.
     pub fn take_trace(&mut self) -> Vec<Traced> {
         let now = self.now;
         let traces = self.shards.iter_mut().map(|shard| &mut shard.io.observations.trace);

@@ -53,8 +53,8 @@ impl ShardIo {
 }
 
 /// A part of a network's nodes. A shard shares no cache line with other shards, which may run on
-/// other threads, nor the pairs of lines that processors fetch together. At 128 hosts, this saves a
-/// quarter of the time of two threads.
+/// other threads, nor the pairs of lines that processors fetch together. With 128 hosts and two
+/// threads, this saves a quarter of the run time.
 #[repr(align(128))]
 pub(crate) struct Shard {
     pub(crate) nodes: Vec<Node>,

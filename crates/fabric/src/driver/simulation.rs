@@ -1,8 +1,8 @@
 //! The driver: runs the simulation of a network.
 //!
-//! Shards run in windows as long as the delay of the shortest link between two shards. Thus a frame
-//! that one shard sends to another within a window arrives after the window. The result does not
-//! depend on the number of shards and threads, nor on the partition.
+//! Shards run in windows. The length of a window is the delay of the shortest link between two
+//! shards. Thus a frame that one shard sends to another within a window arrives after the window.
+//! The result does not depend on the number of shards and threads, nor on the partition.
 
 use crate::contract::Diagnostic;
 use crate::driver::exchange::MailExchange;
@@ -47,7 +47,7 @@ pub struct Simulation {
     /// All flows that start before this instant have been admitted, and no others.
     pub(super) horizon: Time,
     pub(super) source: Peekable<FlowSource>,
-    /// Pending recomputations of routes, the last first: time, link, and true if the link is up
+    /// Pending recomputations of routes, the latest first: time, link, and true if the link is up
     /// again.
     pub(super) changes: Vec<(Time, usize, bool)>,
     /// Links that are down, as known to the routes.
@@ -64,7 +64,7 @@ pub struct Simulation {
     pub(super) endless_flows: u64,
 }
 
-/// Returns the recomputations of routes, the last first: time, link, and true if the link is up
+/// Returns the recomputations of routes, the latest first: time, link, and true if the link is up
 /// again.
 fn changes(spec: &NetworkSpec) -> Vec<(Time, usize, bool)> {
     let Some(delay) = spec.reconvergence else { return Vec::new() };

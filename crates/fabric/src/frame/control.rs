@@ -85,8 +85,8 @@ impl Control {
         self.class_command().is_some()
     }
 
-    /// Removes the classes that `newer` sets again from this frame, which waits for transmission.
-    /// Returns true if any class is left. A network card fills in the state of every class at
+    /// Removes from this frame, which waits for transmission, the classes that `newer` names as
+    /// well. Returns true if any class is left. A network card fills in the state of every class at
     /// transmission, so that at most one frame per class waits.
     pub(crate) fn remove_superseded(&mut self, newer: &Control) -> bool {
         let (Control::Pfc(waiting), Control::Pfc(newer)) = (self, newer) else { return true };

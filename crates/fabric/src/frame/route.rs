@@ -118,7 +118,7 @@ impl Route {
                 let trail = trail.unwrap_or_default();
                 route.passed().take(trail.len()).eq(trail.iter().copied())
             }),
-            // A shorter trail has been truncated.
+            // A trail that is shorter than the number of passed links has been truncated.
             NextHop::Towards(_) => {
                 Route::completed(trail.filter(|trail| trail.len() == usize::from(self.links_passed()))?)
             }
@@ -152,8 +152,9 @@ pub enum NextHop {
 mod tests {
     use super::*;
 
-    /// A fixed route assigned on the way follows the trail. A trail alone is the whole path. Either
-    /// may be too long to be recorded.
+    /// If a packet received a fixed route on its way, the full route is the packet's trail,
+    /// followed by that fixed route. Otherwise the trail alone is the full route. A trail or a
+    /// route can be too long to be recorded.
     #[test]
     fn the_full_route_joins_route_and_trail() {
         let arrived = |ports: &[PortIx]| Route::completed(ports).expect("few hops fit");

@@ -5,8 +5,8 @@ use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
 /// Two lengths of a queue and their times, the older one first. The newer length is less than an
-/// interval old at the last packet. The older length is one to two intervals older; if no packet
-/// arrived for so long, both have the same time.
+/// interval old at the last packet. The older length is one to two intervals older than the newer
+/// length. After two intervals without a packet, both have the same time.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 pub(super) struct Lengths([(Time, u64); 2]);
 
@@ -15,7 +15,7 @@ impl Lengths {
     pub(super) fn measure(&mut self, length: u64, now: Time, interval: Duration) {
         let age = now.since(self.0[1].0);
         if age >= interval {
-            // A length from before a break has no meaning.
+            // A length from before a break of at least two intervals has no meaning.
             let is_recent = age.ps() / 2 < interval.ps();
             self.0 = [if is_recent { self.0[1] } else { (now, length) }, (now, length)];
         }

@@ -4,8 +4,9 @@ use crate::contract::HookSet;
 use bitflags::bitflags;
 
 bitflags! {
-    /// Flags of everything that takes a packet off the plain path, so that a single test suffices.
-    /// The low half has the hooks of mechanisms, the high half the model's own flags.
+    /// Flags of all conditions under which a packet needs more than plain forwarding, so that a
+    /// single test suffices. The low half holds the hooks of mechanisms, the high half the model's
+    /// own flags.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) struct NodeFlags: u32 {
         const ENQUEUE = HookSet::ENQUEUE.bits() as u32;

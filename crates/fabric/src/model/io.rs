@@ -68,8 +68,8 @@ pub(crate) struct NodeIo {
 pub(crate) struct PendingActions {
     /// True if any action may have been requested.
     pub(crate) pending: bool,
-    /// Number of reports. Observers receive reports before any other action runs: the report of an
-    /// opened gate precedes the departures from its queue.
+    /// Number of pending reports. Observers receive reports before any other action runs: the
+    /// report of an opened gate precedes the departures from the gate's queue.
     reports: u32,
     /// Link-local frames to send; true if causes travel with the frame. They are queued before
     /// other actions run, so that a resumed port does not send waiting packets first.

@@ -1,7 +1,7 @@
 //! The model of a node: ports, switching pipeline and host.
 //!
-//! A packet arrives at [`node`], passes `pipeline` from route to departure, or ends at the
-//! [`host`].
+//! A packet arrives at a [`node`]. Then it passes the `pipeline`, from the choice of its route to
+//! its departure, or ends at the [`host`].
 
 pub mod fifo;
 pub(crate) mod flags;

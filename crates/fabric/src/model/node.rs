@@ -145,7 +145,8 @@ impl Node {
     /// Handles the failure or recovery of the link of `port`.
     pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
         if up {
-            // Both ends discarded their state, and send it again.
+            // Waiting control frames are out of date: both ends discard their flow-control state
+            // and send it again.
             while let Some(frame) = self.io.ports[port].next_control(env.frames) {
                 self.io.drop(port, &frame, DropCause::LinkDown, env);
             }

@@ -446,7 +446,7 @@ fn admit(
     Ok(pressure)
 }
 
-/// Puts a packet into its queue, after the trace and the hooks that observe it.
+/// Puts a packet into its queue, after the trace and the hooks have observed the packet.
 #[inline(always)]
 fn join_queue<S: Sink>(
     node: &mut Node,

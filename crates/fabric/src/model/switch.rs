@@ -50,7 +50,8 @@ impl Transit {
         self.delay > Duration::ZERO || self.rate.is_some()
     }
 
-    /// Starts the transit of a packet to a queue of `egress`, and returns when it ends.
+    /// Starts the transit of a packet to a queue of `egress`, and returns the time at which the
+    /// transit ends.
     pub(super) fn start(&mut self, egress: PortIx, queue: QueueIx, queued: QueuedPacket, now: Time) -> Time {
         let turn = self.rate.map_or(Duration::ZERO, |rate| rate.time_for(queued.frame.size.charge.into()));
         self.free_at = self.free_at.max(now) + turn;

@@ -1,5 +1,5 @@
-//! State that all nodes of a running network share and none changes: wiring, routes, active flows,
-//! sizes.
+//! State that all nodes of a running network share and no node changes: wiring, routes, active
+//! flows, sizes.
 
 use crate::contract::need::unmet;
 use crate::contract::{
@@ -35,7 +35,8 @@ pub struct Fabric {
     pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
-    /// Links between that pair, and the round-trip increment per link.
+    /// Number of links between the two hosts of that pair, and the increment of the round-trip time
+    /// per link.
     hops: (u8, Duration),
     /// Summary of the topology and configuration.
     shape: Shape,
@@ -57,7 +58,7 @@ pub struct Fabric {
     hashes: IndexVec<NodeId, FlowHash>,
 }
 
-/// Guarantee that a switch gives packets that arrive on a port, if its buffer is full.
+/// Guarantee that a switch gives packets that arrive on a port, if the switch's buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// No packet of a lossless class is dropped: flow control pauses the neighbour, and headroom
@@ -73,9 +74,12 @@ pub enum Guarantee {
 impl Guarantee {
     /// Returns the guarantee for packets that arrive on `port` of `site` from `neighbour`.
     ///
-    /// The guarantee is lossless if flow control and buffer policy provide it, the neighbour obeys,
-    /// the link never corrupts frames of the flow control, all frames take time, and headroom set
-    /// by hand suffices.
+    /// The guarantee is lossless if all of these conditions hold:
+    /// * flow control and buffer policy provide it,
+    /// * the neighbour obeys the flow control,
+    /// * the link never corrupts frames of the flow control,
+    /// * no frame has a serialisation time of zero,
+    /// * headroom suffices, if the scenario sets it.
     fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>, is_kept: bool) -> Guarantee {
         let ours = &site.flow_control;
         // Packets in flight when a PAUSE is relayed are not counted, so a bounded buffer may lack
@@ -145,7 +149,7 @@ impl Paths for Fabric {
             node = port.node;
         }
         reverse.reverse();
-        // Without a complete trail, the route is any path.
+        // Without a complete trail, the notice takes any path.
         let is_whole = node == self.wiring.ports[ingress].node && !reverse.is_empty();
         let fixed = if is_whole { Route::fixed(&reverse) } else { None };
         fixed.map_or(Route::towards(source), Route::after_first)
@@ -274,8 +278,8 @@ impl Fabric {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Checks that `flow` can run. Computes the routes to the nodes that pin it. Long pinned paths
-    /// can weaken guarantees.
+    /// Checks that `flow` can run. Computes the routes to the nodes through which the flow is
+    /// pinned. Long pinned paths can weaken guarantees.
     ///
     /// # Errors
     /// The first error. Its path is the field of [`FlowSpec`] that pins the path, or empty.
@@ -469,15 +473,15 @@ impl Fabric {
         self.has_fixed_route(flow, Direction::Data) && !self.chooses_paths
     }
 
-    /// Returns true if packets of a flow carry a fixed route: it is pinned, or a pure function of
-    /// the flow.
+    /// Returns true if packets of a flow carry a fixed route: the route is pinned, or a pure
+    /// function of the flow.
     fn has_fixed_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
         let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };
         !via.is_empty() || self.spec.load_balance.is_static()
     }
 
-    /// Returns the path of a flow's packets: pinned, or chosen by ECMP, which represents all
-    /// equal-cost paths.
+    /// Returns the path of a flow's packets: the pinned path, or else the path that ECMP chooses,
+    /// as a representative of all equal-cost paths.
     pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> PortPath {
         self.path_with_key(self.key(id, direction), flow, direction, None)
     }

@@ -11,7 +11,8 @@ use backwater_engine::prefetch::prefetch;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Flows per page. Small, because a flow that outlives its neighbours holds the whole page.
+/// Flows per page. Small, because a flow that outlives the other flows of its page keeps the whole
+/// page in memory.
 const PAGE: usize = 64;
 
 /// An active flow. Fields that every packet needs come first.

@@ -156,7 +156,7 @@ pub type PortPath = ArrayVec<PortIx, { TIME_TO_LIVE as usize }>;
 /// Routes: the ports of every node on shortest paths to every target.
 ///
 /// Targets are switches with hosts, hosts with several ports, and nodes added later. A host with
-/// one port shares its switch's routes. Paths pass through hosts only if they relay.
+/// one port shares its switch's routes. Paths pass through a host only if the host relays.
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// Route to each node that packets can be sent to.
@@ -363,8 +363,8 @@ impl Routes {
         node == other || hops > 0 && node != target && self.candidates(node, target).iter().any(further)
     }
 
-    /// Appends the nodes on shortest paths from `node` to `target` that are not in `seen` to
-    /// `order`, each node after all nodes that it leads to.
+    /// Appends to `order` the nodes on shortest paths from `node` to `target` that are not in
+    /// `seen`. A node comes after all nodes to which it leads.
     fn follow(
         &self,
         wiring: &Wiring,
@@ -515,7 +515,7 @@ impl StageCount {
 pub struct RoundTrips {
     /// Longest round-trip time of any pair.
     pub longest: Duration,
-    /// Links between that pair.
+    /// Number of links between the two hosts of that pair.
     pub hops: u8,
     /// Increment per link: a pair with `n` links fewer has a round-trip time that is at least `n`
     /// times the increment shorter.

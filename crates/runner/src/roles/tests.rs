@@ -79,7 +79,7 @@ fn listed_flows_count_on_their_own_paths_by_their_bytes() {
     );
     let expected = [
         Vulnerable, // shares a port of spine 1
-        Background, Background, // spine 0 carries no incast, spine 2 a twentieth
+        Background, Background, // spine 0 carries no incast, spine 2 carries a twentieth of it
         Vulnerable, // shares the uplink of its leaf
         Background, Background, Vulnerable, // the last shares the link of its host
         Background, // passes the same links in the other direction

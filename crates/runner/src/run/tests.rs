@@ -40,8 +40,8 @@ fn finished(plan: Plan, threads: usize) -> (Summary, TempDir) {
     (run(Run::start(plan, BUILD, directory.path(), threads).unwrap()).finish().unwrap(), directory)
 }
 
-/// Asserts that the run of a scenario completes without unfinished flows, and that its network is
-/// then in a state.
+/// Asserts that the run of a scenario completes without unfinished flows, and that `state` then
+/// returns true for its network.
 fn completes_with(text: &str, state: impl Fn(&Simulation) -> bool) {
     let directory = TempDir::new().unwrap();
     let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
@@ -141,7 +141,8 @@ fn stops_of_advance_change_no_file() {
     }
 }
 
-/// Waits and events are equal byte for byte with any number of shards, threads and stops.
+/// The tables `waits` and `events` are equal byte for byte with any number of shards, threads and
+/// stops.
 #[test]
 fn waits_and_events_do_not_depend_on_threads_nor_on_stops() {
     let text = INCAST.replace("probes = {", "probes = { flows = true, trace = {},");
@@ -250,8 +251,9 @@ fn a_finished_run_is_complete_while_a_queue_is_kept() {
     completes_with(text, |simulation| simulation.is_empty() && !simulation.is_quiet());
 }
 
-/// Path probes are sent as long as flows are remembered, here for 1 ms, and take longer than the
-/// probe period. At the end some probes are in flight, but no flow is active.
+/// Path probes are sent as long as switches remember flows, here for 1 ms. A probe travels for
+/// longer than the probe period. At the end, some probes are therefore in flight, but no flow is
+/// active.
 #[test]
 fn a_finished_run_is_complete_while_probes_are_in_flight() {
     let text = "run = { until = \"50 us\", drain = \"500 us\" }\nrecovery.kind = \"in-any-order\"\n\
@@ -425,7 +427,7 @@ fn counts_of_load_balancers_are_sampled_by_name() {
     assert!(!what.is_empty() && what.iter().all(|what| what == "flow_entries"), "{what:?}");
 }
 
-/// Rows have only sample times.
+/// The times of all rows are sample times.
 #[test]
 fn goodput_includes_finished_flows() {
     let text = "run = { until = \"60 us\", drain = \"940 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\

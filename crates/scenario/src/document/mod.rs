@@ -122,7 +122,8 @@ impl Document {
 
     /// Reads a TOML file.
     ///
-    /// # Errors That the file cannot be read, or all syntax errors.
+    /// # Errors
+    /// If the file cannot be read, or all syntax errors.
     pub fn read(path: &Path) -> Result<Document, Vec<Diagnostic>> {
         let name = path.display().to_string();
         let in_file = |diagnostic| vec![Diagnostic { file: Some(name.clone()), ..diagnostic }];

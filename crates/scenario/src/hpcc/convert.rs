@@ -442,7 +442,7 @@ impl Translation<'_> {
     }
 }
 
-/// Class of data if a file has none.
+/// Class of the data if the flow file gives none.
 const DATA: Class = Class(3);
 
 /// Returns HPCC's headroom of a port: three times C D, where C D is first rounded down to whole

@@ -130,7 +130,8 @@ fn mechanisms(scenario: &Scenario, diagnostics: &mut Diagnostics) {
             .iter()
             .for_each(|it| check(it.options(), &format!("groups[{i}].flow_control"), flow_control));
     }
-    // Checks of the congestion control need a flow control that pauses, anywhere in the network.
+    // The checks of the congestion control receive a flow control that pauses, if any switch of the
+    // network runs one.
     let mut running = groups.iter().filter_map(|group| group.flow_control.as_ref()).chain([&switch.flow_control]);
     let pausing = running.find(|it| !it.facts(false).protocols.is_empty()).unwrap_or(&switch.flow_control);
     check(congestion_control.options(), "congestion_control", pausing);
@@ -249,8 +250,8 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     found.collect()
 }
 
-/// Warns about a flow control that bounds queues, in a buffer divided by thresholds of ports,
-/// unless all neighbours use PFC.
+/// Warns if a switch runs a flow control that bounds queues, but its buffer policy divides the
+/// buffer among ports by thresholds. Does not warn if all neighbours of the switch use PFC.
 pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut diagnostics = Diagnostics::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);

@@ -1,5 +1,5 @@
-//! Checks of times that are too short: clocks that tick too often, and frames that a coarse clock
-//! truncates.
+//! Checks of times that are too short: periods of clocks that tick too often, and frame times that
+//! a coarse clock truncates.
 
 use crate::diagnostic::Diagnostic;
 use crate::scenario::ProbesConfig;

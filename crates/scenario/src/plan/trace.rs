@@ -11,8 +11,8 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::names::ports_called;
 use std::collections::BTreeSet;
 
-/// Bytes of an event in the file. Full traces of perm-128, websearch-128 and mix-128 have 9.3 to
-/// 10.1 B per event.
+/// Bytes of an event in the file. Full traces of the benchmarks perm-128, websearch-128 and mix-128
+/// have 9.3 to 10.1 B per event.
 const EVENT_BYTES: f64 = 10.0;
 /// Events of a data packet per link: enqueue, dequeue and transmission, for the packet and its ACK.
 /// The source has no queue events, but about as many events of the sender.

@@ -1,4 +1,4 @@
-//! Shuffle: the hosts of most racks send to those of the others.
+//! Shuffle: the hosts of most racks send to the hosts of the other racks.
 
 use super::SizesConfig;
 use super::config::{CommonConfig, TrafficOptions};

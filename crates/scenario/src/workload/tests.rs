@@ -10,8 +10,8 @@ pub(super) fn graph(topology: &str) -> Graph {
     toml::from_str::<TopologyConfig>(topology).unwrap().build(Path::new(".")).unwrap()
 }
 
-/// Returns 4 leaves with 4 hosts at 100 Gb/s each, and 2 spines. Uplinks carry half of the traffic
-/// that hosts can send.
+/// Returns 4 leaves with 4 hosts at 100 Gb/s each, and 2 spines. The uplinks of a leaf have half of
+/// the capacity of its host links.
 pub(super) fn fabric() -> Graph {
     graph("kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4")
 }
@@ -39,7 +39,7 @@ pub(super) fn rack(host: NodeId) -> u32 {
     host.0 / 4
 }
 
-/// Checks the errors of each entry of traffic, one per line.
+/// Checks the errors of each case: an entry of `traffic`, and its expected errors, one per line.
 pub(super) fn check_rejected(cases: &[(&str, &str)]) {
     for (traffic, expected) in cases {
         let message = parse(traffic).and_then(|config| {
@@ -169,7 +169,8 @@ fn unknown_kinds_are_rejected() {
     )]);
 }
 
-/// Parts start flows together, and the jitter of bursts reaches beyond the next burst.
+/// Several parts start flows at the same times, and the jitter of bursts reaches beyond the next
+/// burst.
 #[test]
 fn flows_are_in_order_of_start_and_part() {
     let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\", tag = \"a\" }, { kind = \

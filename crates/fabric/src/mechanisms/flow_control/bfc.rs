@@ -164,7 +164,8 @@ impl Bfc {
 
 fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
-    // Link errors spare the frame: a lost PAUSE without expiry could not be repaired.
+    // The frame is exempt from link errors, because a lost PAUSE without expiry could not be
+    // repaired.
     Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.into(), cause.0, 0] }
 }
 

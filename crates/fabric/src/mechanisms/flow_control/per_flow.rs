@@ -95,7 +95,8 @@ const RESUME: u16 = 0x21;
 fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
     let words = [flow.0, u32::from(direction == Direction::Ack), cause.0];
-    // Link errors spare the frame: a lost PAUSE without expiry could not be repaired.
+    // The frame is exempt from link errors, because a lost PAUSE without expiry could not be
+    // repaired.
     Control::Custom { protocol: PER_FLOW, opcode, signal, reliable: true, words }
 }
 

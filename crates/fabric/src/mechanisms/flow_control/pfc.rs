@@ -185,7 +185,8 @@ impl Pfc {
         self.raises.as_ref().map_or(came, |raises| raises.class(ingress, came))
     }
 
-    /// Returns the charged bytes of the packet's ingress class between its ingress and egress port.
+    /// Returns the charged bytes of the packet's ingress class that arrived at the packet's ingress
+    /// port and wait at its egress port.
     #[inline(always)]
     fn held_mut(&mut self, packet: &PacketContext<'_>) -> &mut u64 {
         let ports = usize::from(packet.ingress()) * self.ports.len() + usize::from(packet.egress);
@@ -541,8 +542,8 @@ impl FlowControl for Pfc {
     }
 
     /// Frames on the wire are lost, so neither end knows the other's state: stop until the peer has
-    /// sent its state, and send ours again. Classes that are not lossless stop only with their
-    /// port.
+    /// sent its state, and send this node's state again. A class that is not lossless is paused
+    /// only together with its whole port.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
         let state = &mut self.ports[port];

@@ -2,8 +2,8 @@
 //! them, and every flowlet takes the path whose busiest link is the least busy.
 //!
 //! Every link between switches has a rate estimator. A packet carries the largest load of the links
-//! on its path, and the uplink by which it left its leaf. The destination leaf stores that in a
-//! table and returns it in packets of the reverse direction.
+//! on its path, and the uplink by which it left its leaf. The destination leaf stores load and
+//! uplink in a table, and returns them in packets of the reverse direction.
 
 use super::dre::Dre;
 use super::flowlets::{self, Answers, Flowlets, Gaps, any_of, by_hash, usable};
@@ -182,7 +182,7 @@ impl Metric {
 /// Known paths to and from another leaf.
 #[derive(Debug, GetSize)]
 struct Leaf {
-    /// Congestion-To-Leaf, by port here.
+    /// Congestion-To-Leaf, by port of this leaf.
     to: Vec<Metric>,
     /// Congestion-From-Leaf, in the order of the first reports.
     from: Vec<FromLeaf>,

@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(receiver.on_data(4, 1, Time::from_ps(10_999_999)), Verdict::Ignore);
         assert_eq!(receiver.on_data(5, 1, at_us(11)), Verdict::Nack { is_kept: false });
         assert_eq!(receiver.on_data(6, 1, at_us(20)), Verdict::Ignore);
-        // A packet before the gap is acknowledged again; the gap itself is delivered; the next gap
-        // is a new one.
+        // A packet from before the gap is acknowledged again. The missing packet is delivered. The
+        // next gap triggers a NACK at once.
         assert_eq!(receiver.on_data(0, 1, at_us(20)), Verdict::Duplicate);
         assert_eq!(receiver.on_data(1, 1, at_us(20)), Verdict::Deliver { packets: 1 });
         assert_eq!(receiver.on_data(3, 2, at_us(20)), Verdict::Nack { is_kept: false });

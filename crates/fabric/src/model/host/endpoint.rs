@@ -34,7 +34,8 @@ pub struct Endpoint {
     pub(super) free_receivers: Vec<Slot>,
     /// Checks of retransmission timers.
     pub(super) retransmissions: Timers,
-    /// Timers of reaction points, and of notification points with [`Slot::NONE`].
+    /// Timers of reaction points and of notification points. A notification point's timer has
+    /// [`Slot::NONE`].
     pub(super) mechanism_timers: Timers,
 }
 
@@ -58,7 +59,8 @@ impl Endpoint {
     }
 
     /// Restarts the retransmission timer of a queue pair, or stops it if nothing is in flight. If
-    /// the deadline moves back, its earlier check is kept and then schedules the next one.
+    /// the deadline becomes later, the earlier check is kept, and schedules the next check when it
+    /// is due.
     pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
         let pair = &mut self.queue_pairs[slot];
         let in_flight = pair.progress.next > pair.progress.acked;

@@ -154,7 +154,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let endpoint = self.node.endpoint_mut();
         let pair = &mut endpoint.queue_pairs[slot];
         let (at, flow) = (pair.reaction.wake_at(), pair.flow);
-        // If the timer moves back, its earlier entry is kept and then sets the next one.
+        // If the timer becomes later, its earlier entry is kept, and sets the next entry when it is
+        // due.
         if at < pair.timer_at {
             pair.timer_at = at;
             endpoint.mechanism_timers.set((at, flow, slot), Wakeup::Node(host), self.env);

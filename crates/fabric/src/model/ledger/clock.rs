@@ -44,7 +44,8 @@ pub(super) struct Clock {
     /// Time up to which waiting is added up.
     since: Time,
     totals: TermTotals,
-    /// Roots of closed gates, the latest last, as far as they are kept.
+    /// Congestion roots of past closures of the gate, the latest last. Only the last
+    /// [`Clock::MEMORY`] roots are kept.
     roots: VecDeque<Root>,
     /// Paused time before the first of `roots`.
     forgotten: Duration,

@@ -62,7 +62,7 @@ pub(crate) struct Ledger {
     ports: IndexVec<PortIx, PortLedger>,
     /// Queue pairs by slot.
     pairs: IndexVec<Slot, Option<PairLedger>>,
-    /// Accounts of the flows that start or end here, as far as this end knows.
+    /// Accounts of the flows that start or end at this node, with the facts known at this end.
     flows: BTreeMap<FlowId, FlowAccount>,
     /// Journey of the data packet that arrived last, until it is answered.
     pub(super) answered: Option<Box<Journey>>,

@@ -152,8 +152,9 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.gate(PORT, 3, because(7), at(20));
     ledger.update_pair(Slot(2), facts(Some(1), 1000, 35), at(60));
     ledger.update_pair(Slot(2), facts(Some(1), 999, 125), at(90));
-    // The sender waits behind its gate for 40, then behind the gate of its class for 60. The link
-    // is down for 50 of these 60.
+    // The gate of the sender's queue holds the sender for 40, with cause 7. The gate then opens and
+    // closes again at once, and holds the sender for another 60, with cause 8. The link is down
+    // during 50 of the latter 60.
     ledger.gate(PORT, 3, None, at(165));
     ledger.gate(PORT, 3, because(8), at(165));
     ledger.link(PORT, false, at(175));
@@ -182,7 +183,8 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     assert_eq!(ledger.sending(Slot(2), at(0), at(300)), None);
 }
 
-/// The sender's own queue is open, and the queue of its class is closed.
+/// The sender waits in the added queue 11. The queue of its class, queue 3, is closed from 0 to 20.
+/// Queue 11 is closed from 10 on, and then its gate is the reason.
 #[test]
 fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
     let mut ledger = ledger();
@@ -284,7 +286,8 @@ fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
     assert_eq!(ledger.take(FlowId(5)).signals, SignalSums::from(expected));
 }
 
-/// An ACK counts if the window was full until it arrived, and is not full any more.
+/// An ACK counts as opening a full window if the window was full until the ACK arrived, and is not
+/// full any more.
 #[test]
 fn an_ack_counts_that_opens_a_full_window() {
     let mut ledger = ledger();

@@ -13,7 +13,7 @@ pub struct Gate {
     past: VecDeque<PastClosure>,
 }
 
-/// Closure that is over, with sums that spare a walk over all earlier closures.
+/// Closure that is over, with sums that make a walk over all earlier closures unnecessary.
 #[derive(Debug)]
 struct PastClosure {
     from: Time,
@@ -58,8 +58,8 @@ impl Gate {
         self.closed.map(|(from, cause)| Closure { from, to: now, cause })
     }
 
-    /// Returns the waiting times behind the gate of a packet that arrived at `since` and leaves
-    /// now; the latest cause first.
+    /// Returns the times for which the gate held back a packet that arrived at `since` and leaves
+    /// now, the latest cause first.
     pub fn waits(&self, since: Time) -> impl Iterator<Item = Wait> + '_ {
         let first = self.first_after(since);
         let mut end = self.past.len();

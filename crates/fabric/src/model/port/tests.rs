@@ -85,8 +85,8 @@ fn dwrr_forgets_the_credit_of_a_queue_that_becomes_empty() {
     assert_eq!(order(&mut port, 2, &mut frames), [1, 2]);
     port.enqueue(1, &queued(1, 1000), &mut frames);
     port.enqueue(1, &queued(1, 1000), &mut frames);
-    // Queue 1 starts with 1500 again, enough for one packet. Queue 2 has 500 left; 1500 more are
-    // enough for two.
+    // Queue 1 starts with a credit of 1500 B again, enough for one packet. Queue 2 has 500 B left;
+    // 1500 B more are enough for two packets.
     assert_eq!(order(&mut port, 5, &mut frames), [1, 2, 2, 1, 2]);
 }
 

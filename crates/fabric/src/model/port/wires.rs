@@ -15,7 +15,7 @@ pub(crate) struct PortWires {
 pub(crate) type WireIx = std::num::NonZeroU32;
 
 impl Default for PortWires {
-    /// Returns the wires of a port whose node is driven by hand.
+    /// Returns the wires of a port whose node has no driver, as in unit tests.
     fn default() -> PortWires {
         PortWires { wire: WireIx::MIN, peer_wire: None }
     }

@@ -125,7 +125,7 @@ fn shares_follow_a_fluid() {
     let hosts = [((0, 4, 0), 0.5), ((1, 4, 0), 0.5), ((5, 3, 1), 1.0)];
     assert_eq!(shares(&[0, 1]), BTreeMap::from_iter(up.into_iter().chain(hosts)));
     assert_eq!(shares(&[2]), BTreeMap::from([((2, 5, 0), 1.0), ((5, 3, 1), 1.0)]));
-    // Two thirds cross the spines, one third is local.
+    // Two thirds of the traffic cross the spines, one third is local.
     let mixed = shares(&[0, 1, 2]);
     assert_eq!([mixed[&(5, 3, 1)], mixed[&(2, 5, 0)], mixed[&(4, 7, 3)]], [1.0, third, 2.0 * third * third]);
 }
@@ -150,8 +150,8 @@ fn no_route_without_a_path() {
     assert_eq!(routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]), None);
 }
 
-/// 1000 B there and 60 B back are stored and forwarded at every hop. At 100 Gb/s, a hop takes 80 ns
-/// and 4.8 ns, and 1 us of delay each way.
+/// A data frame of 1000 B and an ACK of 60 B are stored and forwarded at every hop. At 100 Gb/s, a
+/// hop takes 80 ns for the data frame, 4.8 ns for the ACK, and a delay of 1 us each way.
 #[test]
 fn the_longest_round_trip_is_that_of_the_slowest_pair() {
     let mut spec = leaf_spine();

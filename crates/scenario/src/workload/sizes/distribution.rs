@@ -23,8 +23,9 @@ pub struct Knot {
 /// A distribution of sizes from which flows are drawn.
 ///
 /// A draw inverts the cumulative probability: linear or log-linear between two points, rounded to
-/// the nearest byte, at least 1 B. A first point above probability zero, and two points of equal
-/// size, are point masses: this size occurs with exactly that probability.
+/// the nearest byte, at least 1 B. A first point above probability zero is a point mass: its size
+/// occurs with exactly this probability. Two points of equal size are a point mass as well: their
+/// size occurs with the difference of their probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     knots: Vec<Knot>,
@@ -87,8 +88,8 @@ impl Distribution {
         Distribution { knots, rule: Interpolation::Linear }
     }
 
-    /// Returns the uniform distribution over the multiples of `unit` from `first` to `last` times,
-    /// both included, with `first <= last`.
+    /// Returns the uniform distribution over the multiples of `unit` from `first * unit` to `last *
+    /// unit`, both included, with `first <= last`.
     pub fn multiples(unit: u64, first: u64, last: u64) -> Distribution {
         let count = (last - first + 1) as f64;
         let knot = |i: u64| Knot { bytes: i * unit, cumulative: (i - first + 1) as f64 / count };
@@ -195,8 +196,8 @@ impl Distribution {
 /// Returns the mean of ceil(round(X) / payload), at least 1, for X uniform in `[low, high]`.
 ///
 /// Rounding shifts each step of ceil by half a byte. The result is therefore the mean of ceil(y /
-/// payload) for y = X - 1/2. It equals the mean of y / payload + 1/2, plus a part of period
-/// `payload` with the integral `ripple`.
+/// payload) for y = X - 1/2. It equals the mean of y / payload + 1/2, plus the mean of a function
+/// with the period `payload`. The integral of this function is `ripple`.
 fn packets_linear(low: f64, high: f64, payload: f64) -> f64 {
     let ripple = |y: f64| {
         let rest = y.rem_euclid(payload);

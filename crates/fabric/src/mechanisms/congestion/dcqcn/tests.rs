@@ -29,8 +29,8 @@ fn the_first_cnp_cuts_after_the_decrease_interval() {
     assert_eq!(rates(&mut point, at(309, 0)), (50_776_684_272, 100 * GBPS));
 }
 
-/// A CNP in every slot keeps alpha at 1: every cut halves the rate, every four microseconds, down
-/// to the lowest rate.
+/// A CNP in every period of alpha keeps alpha at 1. Every four microseconds, a cut halves the rate,
+/// down to the lowest rate.
 #[test]
 fn steady_cnps_halve_the_rate_every_decrease_interval() {
     for (profile, lowest) in [(DcqcnProfile::HpccNs3, 1000 * MBPS), (DcqcnProfile::Conweave, 100 * MBPS)] {
@@ -67,11 +67,12 @@ fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
     point.on_cnp(at(0, 0), Cnp::Congested(None));
     let mut alpha = 1.0;
     for tick in 1..=20u64 {
-        // CNPs arrive in the slots of ticks 6 and 7 only.
+        // CNPs arrive only in the periods that end at ticks 6 and 7.
         if tick == 6 || tick == 7 {
             point.on_cnp(at(tick - 1, 300), Cnp::Congested(None));
         }
-        // A CNP exactly at the tick would count for the tick.
+        // A CNP exactly at the tick would count for the period that ends there, so query the rate
+        // later.
         point.rate(at(tick, 1));
         alpha *= 255.0 / 256.0;
         if tick == 6 || tick == 7 {
@@ -127,7 +128,7 @@ fn paper_variant_recovers_by_timer_and_byte_counter() {
     assert_eq!(rates(&mut point, at(51, 0)), (19_863_750_000, 20_040 * MBPS));
     assert_eq!(rates(&mut point, at(105, 0)), (19_971_875_000, 20_080 * MBPS));
     assert_eq!(rates(&mut point, at(380, 0)), (20_237_871_093, 20_280 * MBPS));
-    // Both clocks have passed F, so the target grows by 200 Mb/s.
+    // Both clocks have taken more than F steps, so the target grows by 200 Mb/s.
     assert_eq!(rates(&mut point, at(435, 0)), (20_358_935_546, 20_480 * MBPS));
     // A CNP restarts recovery.
     point.on_cnp(at(440, 0), Cnp::Congested(None));
@@ -404,8 +405,9 @@ fn single_parameters_override_the_profile() {
     assert_eq!(config.parameters(line), expected);
 }
 
-/// Profiles for a rate have 4 and 16 KB per Gb/s at ports of any rate; other profiles have 100 and
-/// 400 KB. Thresholds that are set hold for every port, unless `rate` is set as well.
+/// Profiles made for a link rate have thresholds of 4 KB and 16 KB per Gb/s of a port. Other
+/// profiles have 100 KB and 400 KB at every port. Thresholds that are set hold for every port,
+/// unless `rate` is set as well.
 #[test]
 fn ecn_thresholds_are_the_profiles_unless_they_are_set() {
     let kb = |profile, ecn: &EcnOptions, gbps| {

@@ -64,7 +64,8 @@ fn a_flow_stops_and_goes_on_at_its_share() {
     hear(&mut point, 40, 7, Cnm::Congested { flows: 2 });
     hear(&mut point, 41, 7, Cnm::Clear { flows: 1 });
     assert_eq!(state(&mut point, 41), (50_000, u64::MAX));
-    // The first flow of a burst is first notified of few other flows.
+    // The first notice about the first flow of a burst counts only one flow. The later notice
+    // counts 25.
     hear(&mut point, 42, 7, Cnm::Congested { flows: 1 });
     hear(&mut point, 43, 7, Cnm::Clear { flows: 25 });
     assert_eq!(state(&mut point, 43), (4_000, u64::MAX));

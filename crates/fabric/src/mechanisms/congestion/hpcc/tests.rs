@@ -153,7 +153,8 @@ fn utilisation_is_relative_to_the_rate_of_the_port() {
 fn the_busiest_hop_counts() {
     let mut point = reaction_point(HpccConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
-    // For 5 us, hop 1 sends at 20 % and hop 2 at 80 % of line rate. U = 0.5 x 1 + 0.5 x 0.8.
+    // For 5 us, hop 1 sends at 20 % and hop 2 at 80 % of line rate. U starts at 1, so U = 0.5 x 1 +
+    // 0.5 x 0.8.
     ack(&mut point, 2, 1_000_000, &[stamp(5, 12_500, 0), stamp(6, 50_000, 0)]);
     assert!((point.utilisation - 0.9).abs() < 1e-12, "{}", point.utilisation);
     // An interval longer than T counts as T: U = 0.4.

@@ -11,8 +11,8 @@ fn reaction_point(config: &PcnConfig) -> Pcn {
     Pcn::new(config, &sender(Rate::from_gbps(100), Duration::from_us(8)))
 }
 
-/// The default is 1 KB per Gb/s. A set threshold holds for all ports; if its rate is also set, it
-/// scales with a port's rate.
+/// The default is 1 KB per Gb/s. A `threshold` holds for all ports. If `threshold_rate` is also
+/// set, the threshold scales with a port's rate.
 #[test]
 fn the_threshold_grows_with_the_rate_of_the_port() {
     let thresholds =

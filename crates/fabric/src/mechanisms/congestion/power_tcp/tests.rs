@@ -25,7 +25,8 @@ fn the_hop_with_the_greatest_power_above_the_target_is_the_signal() {
     assert_eq!(signal(40, 332_500, 225_000), None);
 }
 
-/// The shortest round-trip time is 10 us, later 8 us. Up to 1.05 times the shortest is no signal.
+/// The shortest round-trip time is 10 us, later 8 us. A round-trip time of up to 1.05 times the
+/// shortest is no signal.
 #[test]
 fn a_round_trip_time_above_the_margin_is_the_signal() {
     let mut point = reaction_point(PowerTcpConfig { variant: Variant::Delay, ..Default::default() });

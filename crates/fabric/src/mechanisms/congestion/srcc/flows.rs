@@ -15,7 +15,7 @@ pub(super) struct RecentFlows {
     places: FxHashMap<FlowId, Place>,
     flows: Vec<RecentFlow>,
     free: Vec<Place>,
-    /// Flows with the least and the most recent last packet.
+    /// Flow whose last packet is the oldest, and flow whose last packet is the newest.
     oldest: Place,
     newest: Place,
     /// Bytes of all flows.

@@ -67,7 +67,7 @@ fn the_target_grows_with_links_and_with_a_smaller_window() {
 }
 
 /// Below the target, the window grows by a packet per acknowledged window. Above it, the window is
-/// multiplied by 1 - 0.8 (delay - target) / delay, but at least by a half.
+/// multiplied by 1 - 0.8 (delay - target) / delay, or by one half if that is more.
 #[test]
 fn a_window_grows_below_the_target_and_shrinks_beyond_it() {
     let mut point = reaction_point(fixed(), 10.0);
@@ -99,8 +99,8 @@ fn a_window_is_decreased_once_per_round_trip() {
     assert_near(ack(&mut point, 80, 20, 1), 5.0);
 }
 
-/// A window below one packet sends a packet of 1000 B per rtt / cwnd. With half a packet, the
-/// round-trip time is 8 us before the first ACK and 20 us after it.
+/// With a window below one packet, a packet of 1000 B is sent every rtt / cwnd. Here the window is
+/// half a packet. The round-trip time is 8 us before the first ACK and 20 us after it.
 #[test]
 fn below_a_packet_the_window_is_paced_and_grows_by_whole_packets() {
     let config = SwiftConfig { ai: Some(0.25), ..fixed() };
@@ -189,8 +189,8 @@ fn five_timeouts_in_a_row_leave_the_smallest_window() {
     assert_eq!(lose(10_000), 0.01);
 }
 
-/// 8 us at 25 Gb/s are 25 packets, and at 50 Mb/s a twentieth of one. A window that shrinks is not
-/// decreased again within the round trip.
+/// 8 us at 25 Gb/s are 25 packets, and 8 us at 50 Mb/s are a twentieth of a packet. A window that
+/// shrinks is not decreased again within the round trip.
 #[test]
 fn set_rate_sets_the_window() {
     let mut point = reaction_point(fixed(), 100.0);
@@ -246,7 +246,8 @@ fn profiles_have_the_parameters_of_their_sources() {
 fn single_parameters_override_the_profile_and_what_follows_from_them() {
     let config = |config: SwiftConfig| config.parameters(&sender());
     let default = config(SwiftConfig::default());
-    // T is 8 us plus 4 us. Without four links of 1 us, 8 us remain. 12 us are 150 packets.
+    // The target over the longest path is 8 us plus 4 us of queueing. Without four links of 1 us, 8
+    // us remain for the base target. 12 us are 150 packets.
     let queueing = config(SwiftConfig { queueing: Some(us(4)), per_hop: Some(us(1)), ..Default::default() });
     let expected = SwiftParameters { base_target: us(8), per_hop: us(1), fs_range: us(60), max_cwnd: 300.0, ..default };
     assert_eq!(queueing, expected);

@@ -81,7 +81,7 @@ fn the_sixth_increase_in_a_row_and_those_after_it_are_larger() {
 }
 
 /// After six increases, the seventh would be hyperactive, except after another control has set the
-/// rate. The gradient continues.
+/// rate. The moving average of the gradient is not reset.
 #[test]
 fn set_rate_restarts_the_count_of_increases() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);

@@ -225,7 +225,8 @@ impl Message {
         Some(Message { pauses: opcode == PAUSE, of, port: PortId(port) })
     }
 
-    /// Returns the frame. Link errors spare it: a lost PAUSE without expiry could not be repaired.
+    /// Returns the frame. It is exempt from link errors, because a lost PAUSE without expiry could
+    /// not be repaired.
     fn frame(self) -> Control {
         let (opcode, signal) = if self.pauses { (PAUSE, Signal::Pause) } else { (RESUME, Signal::Resume) };
         let words = [self.port.0, self.of as u32, 0];

@@ -1,5 +1,5 @@
-//! PortFC at a server. It detects nothing: it stops its own data towards a congested port, and
-//! passes on messages about type B.
+//! PortFC at a server. A server does not detect congestion. It stops its own data towards a
+//! congested port, and passes on messages about type B.
 
 use super::queues::Exits;
 use super::{Message, Type};
@@ -47,8 +47,8 @@ impl PortFcServer {
         CLASSES as QueueIx + self.kinds * self.ports[port].exits.len()
     }
 
-    /// Returns the queue of own data by the ports on its path after `port`, alternately of switches
-    /// and servers.
+    /// Returns the queue of own data. It depends on the ports on the data's path after `port`,
+    /// which belong to switches and servers in turn.
     pub(super) fn own_queue(&self, port: PortIx, remaining_hops: RemainingHops<'_>) -> Option<QueueIx> {
         let (mut remaining_hops, exits) = (remaining_hops, &self.ports[port].exits);
         let exit = remaining_hops.next()?;

@@ -67,7 +67,7 @@ impl PortFcSwitch {
         let port = &self.ports[egress];
         match remaining_hops.nth(1) {
             None => port.last,
-            // A packet pinned back to its previous node has no queue of its own.
+            // A packet whose pinned path leads back to its previous node has no queue of its own.
             Some(exit) => port.exit_queue(exit).unwrap_or(CLASSES as QueueIx),
         }
     }
@@ -110,7 +110,8 @@ impl PortFcSwitch {
         message.send(out_of, view.pause_cause(egress, fullest), view);
     }
 
-    /// Handles a server's message that the B queue of a port behind it is full, or no longer full.
+    /// Handles a server's message that the B queue of a port behind the server is full, or no
+    /// longer full.
     pub(super) fn on_message(&self, port: PortIx, message: Message, causes: Option<&Causes>, view: &mut View<'_>) {
         if let Some(queue) = self.ports[port].exit_queue(message.port) {
             message.obey(port, queue, causes, view);

@@ -11,7 +11,8 @@ pub enum PyrrhaFrame {
     Pause {
         /// Congestion root.
         root: PortId,
-        /// Number of ports from the receiver's port to the root's, including the root's.
+        /// Number of ports on the path after the receiver's port up to the root, including the
+        /// root.
         distance: u8,
     },
     /// Downstream to upstream: release packets that pass `root`.
@@ -19,7 +20,8 @@ pub enum PyrrhaFrame {
         /// Congestion root.
         root: PortId,
     },
-    /// Downstream to upstream: `old` has given up for `new`, which is further downstream.
+    /// Downstream to upstream: `old` has given up as a root in favour of `new`, which is further
+    /// downstream.
     Merge {
         /// Former root.
         old: PortId,
@@ -51,7 +53,8 @@ impl From<PyrrhaFrame> for Control {
             PyrrhaFrame::Merge { old, new, distance } => (MERGE, Signal::Other, [new.0, old.0, distance.into()]),
             PyrrhaFrame::Unassigned { root } => (UNASSIGNED, Signal::Other, [root.0, 0, 0]),
         };
-        // Link errors spare the frame: a lost PAUSE without expiry could not be repaired.
+        // The frame is exempt from link errors, because a lost PAUSE without expiry could not be
+        // repaired.
         Control::Custom { protocol: PYRRHA, opcode, signal, reliable: true, words }
     }
 }

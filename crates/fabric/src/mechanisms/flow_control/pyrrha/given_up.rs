@@ -1,12 +1,12 @@
-//! Waiting time caused by roots that had given up. No congested port accounts for this cost of a
-//! tree of PAUSEs.
+//! Waiting time behind gates whose root had already given up. This cost of a tree of PAUSEs is not
+//! caused by a congested port.
 
 use crate::contract::View;
 use crate::ids::{PortId, PortIx};
 use backwater_engine::Duration;
 
-/// Counts the time that gates of `port` were closed for `root` after it had given up. The time of
-/// each gate counts at most for the link's delay, which is the age of the report.
+/// Counts the time for which gates of `port` were closed because of `root` after `root` had given
+/// up. At most the link's delay counts for each gate, because the report about `root` is that old.
 pub(super) fn count(port: PortIx, root: PortId, view: &mut View<'_>) {
     let there = view.port(port);
     let closed = there.closed_queues().filter_map(|queue| there.closed(queue));

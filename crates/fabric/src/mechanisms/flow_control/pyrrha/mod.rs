@@ -223,8 +223,8 @@ enum Peer {
 }
 
 impl Peer {
-    /// Returns the kind of `neighbour` for the node at `site`. Both ends of a link give matching
-    /// answers.
+    /// Returns the kind of `neighbour` for the node at `site`. The results for the two ends of a
+    /// link match.
     fn of(neighbour: &Neighbour, site: &Site<'_>) -> Peer {
         let is_common = |protocol| neighbour.flow_control.supports(protocol) && site.flow_control.supports(protocol);
         match neighbour.is_host {

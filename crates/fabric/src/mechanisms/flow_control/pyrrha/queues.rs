@@ -17,7 +17,7 @@ pub enum State {
     Paused,
     /// Packets leave the queue in turn.
     Resumed,
-    /// The root has given up: packets leave the queue, and the queue ends when it is empty.
+    /// The root has given up: packets leave the queue, and the queue is released when it is empty.
     SoftMerging,
 }
 
@@ -271,8 +271,8 @@ impl EgressQueues {
         };
         let given_up = self.isolations.iter().filter(|isolation| isolation.state == State::SoftMerging);
         let is_clear = given_up.count() == roots.len() && roots.iter().all(|root| sets.is_alone(*root, &self.pool));
-        // Packets of one queue move to at most two queues: that of the set with the heir, or
-        // without it.
+        // Packets of one queue move to at most two queues: the queue of the set with the heir, and
+        // the queue of the set without the heir.
         let concerned = (1..=Sets::LARGEST).map(|count| sets.queues_with(roots, count).count()).sum::<usize>();
         if is_clear && 2 * concerned <= usize::from(self.pool.free()) {
             (1..=Sets::LARGEST).for_each(|count| sets.queues_with(roots, count).for_each(&mut flush));

@@ -3,9 +3,9 @@
 //!
 //! The ordinary queue of a port is the queue of the packet's class. A root of this switch is a port
 //! with a long ordinary queue: it notifies the neighbours whose packets lengthen the queue. A root
-//! further downstream is known from frames of downstream neighbours. Packets that pass it are in an
-//! isolation queue of each port on the way. When an isolation queue grows long, neighbours whose
-//! packets lengthen it are notified as well.
+//! further downstream is known from frames of downstream neighbours. Packets that will pass such a
+//! root are in an isolation queue of each port on the way. When an isolation queue grows long,
+//! neighbours whose packets lengthen it are notified as well.
 
 use super::super::hops::PerHop;
 use super::frames::PyrrhaFrame;
@@ -377,8 +377,8 @@ impl PyrrhaSwitch {
                     self.release_unused(root, view);
                 }
                 Some(_) => {}
-                // The PAUSE was ignored: without this answer, downstream would wait for a report
-                // forever.
+                // The PAUSE was ignored. Without this answer, the downstream switch would wait for
+                // ever for the report that no state is left.
                 None => view.send(port, PyrrhaFrame::Unassigned { root }.into()),
             },
             PyrrhaFrame::Merge { old, new, distance } => {
@@ -430,8 +430,8 @@ impl PyrrhaSwitch {
         self.roots.tidy(old);
     }
 
-    /// Notifies all neighbours that `old` controls: `old` has given up for `new`. The neighbours
-    /// start open under the new root.
+    /// Notifies all neighbours that `old` controls that `old` has given up in favour of `new`. At
+    /// first, the neighbours' queues for the new root are open.
     fn hand_over(&mut self, old: PortId, new: PortId, view: &mut View<'_>) {
         let Some(entry) = self.roots.get_mut(old) else { return };
         let mut children = std::mem::take(&mut entry.children);

@@ -44,7 +44,7 @@ pub(super) enum Estimator {
 pub(super) struct Reach {
     /// Maximum headroom that a queue can need: the port's headroom.
     pub(super) most: u64,
-    /// Delay until a PAUSE takes effect: the time in which the link carries that headroom, ps.
+    /// Delay until a PAUSE takes effect: the time in which the link carries `most` bytes, ps.
     delay: f64,
     /// Gradient for which the headroom just suffices: the link's rate, in the hardware form.
     gradient: i64,
@@ -143,8 +143,8 @@ pub(super) struct Tables {
 impl Tables {
     fn new() -> Tables {
         let log = std::array::from_fn(|i| log2_fraction(((1 << INDEX_BITS) + i as u64) << (31 - INDEX_BITS)));
-        // The smallest number with a logarithm of at least i / 256: an estimate of headroom is
-        // rounded up.
+        // The smallest number with a logarithm of at least i / 256, so that estimates of headroom
+        // are rounded up.
         let mut mantissa = 1u64 << LOG_BITS;
         let exp = std::array::from_fn(|i| {
             let wanted = (i as u32) << (LOG_BITS - INDEX_BITS);

@@ -102,7 +102,8 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
     assert_eq!(dsh.pressure(1, CLASS).full, ClassMask::NONE);
-    // The queue may continue: after its pause, T only limits the port's queues together.
+    // The paused queue still admits packets: from then on, T limits only the port's queues
+    // together.
     for _ in 0..200 {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
@@ -147,8 +148,8 @@ fn queues_and_ports_resume_below_thresholds_by_the_offset() {
 }
 
 /// With one class, alpha 1, 10,000 B to share and no shared headroom, T = 10,000 - x for the queue
-/// and for its port. At T, neither is full any more and neither is below XON: each waits for its
-/// own offset.
+/// and for its port. At T, neither is full and neither is below XON: each resumes only below T by
+/// its own offset.
 #[test]
 fn queue_and_port_are_full_above_t_and_resume_by_their_own_offsets() {
     let config = DshConfig {
@@ -251,7 +252,8 @@ fn a_single_class_needs_no_shared_headroom() {
     };
     assert_eq!(length_when_full(&mut dsh, &mut now), 778_000);
     now += Duration::from_ms(10);
-    // The queue is full when x > (14,185,216 - x) / 16.
+    // The queue is full when it has x bytes beyond its private bytes, with x > (14,185,216 - x) /
+    // 16.
     assert_eq!(length_when_full(&mut dsh, &mut now), 835_000);
     // A packet of another class restarts the window.
     assert_eq!(arrive(&mut dsh, &mut now, 0, Class(4)), Ok(()));
@@ -268,7 +270,8 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     while dsh.pressure(0, CLASS).port != PortPressure::Full {
         assert_eq!(arrive(&mut dsh, &mut now, 0, classes.next().unwrap()), Ok(()));
     }
-    // The port is full when x > 7 (14,185,216 - x) / 16.
+    // The port is full when its queues have x bytes beyond their private bytes, with x > 7
+    // (14,185,216 - x) / 16.
     assert_eq!(dsh.occupancy(), Occupancy { used: 4_339_000, shared: 4_318_000, headroom: 0, peak: 4_339_000 });
     assert_eq!(dsh.pressure(0, CLASS).full, dsh.lossless, "all queues are full as well");
     let mut taken = 0;
@@ -311,16 +314,17 @@ fn a_port_without_pool_share_uses_its_insurance() {
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
 }
 
-/// Tests the paper's ablations. Without shared headroom, a queue ends at T, and further packets use
-/// the insurance and stop the port. Without insurance, packets beyond the port's threshold are
-/// lost.
+/// Tests the paper's ablations. Without shared headroom, a queue takes at most T of the pool.
+/// Further packets use the insurance and stop the port. Without insurance, packets beyond the
+/// port's threshold are lost.
 #[test]
 fn effects_without_shared_headroom_or_insurance() {
     let (fabric, config) = evaluation();
     let (site, mut now) = (fabric.site(SWITCH), Time::ZERO);
     let mut dsh = Dsh::new(&DshConfig { shared_headroom: false, ..config.clone() }, &site);
     fill_until(&mut dsh, &mut now, |pressure| pressure.port == PortPressure::Full);
-    // The pool takes a packet while x <= (14,185,216 - x') / 16, where x' is x before the packet.
+    // The pool takes a packet while x <= (14,185,216 - x') / 16. The queue has x' bytes in the pool
+    // before the packet, and x bytes with the packet.
     assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (834_000, 1000));
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
     let mut dsh = Dsh::new(&DshConfig { insurance: false, ..config }, &site);
@@ -346,7 +350,8 @@ fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
     }
 }
 
-/// Lossy classes share the pool under the same threshold, and have nothing else.
+/// Lossy classes share the pool under the same threshold. They have no private bytes and no
+/// insurance.
 #[test]
 fn a_lossy_class_ends_at_its_threshold() {
     let (fabric, config) = evaluation();

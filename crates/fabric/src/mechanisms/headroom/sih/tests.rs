@@ -26,7 +26,7 @@ fn the_first_threshold_of_the_evaluation_is_167_kb() {
     assert_eq!(sih.shared_threshold(0), 166_576);
 }
 
-/// A single queue ends at alpha B_s / (1 + alpha) = 156,777 B, and is below XON as soon as it is
+/// A single queue is full at alpha B_s / (1 + alpha) = 156,777 B, and is below XON as soon as it is
 /// shorter.
 #[test]
 fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {

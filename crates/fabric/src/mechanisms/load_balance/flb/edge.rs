@@ -238,7 +238,7 @@ impl Edge {
         }
     }
 
-    /// Reports its tables and paths to `observer`.
+    /// Reports the edge's tables and paths to `observer`.
     pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         let (flows, paths) = self.isolation.counts();
         observer(LbStat::Count("flow_entries", self.flows.count(now)));
@@ -419,8 +419,8 @@ mod tests {
         Duration::from_us(us)
     }
 
-    /// Each case has the delays of five paths, of which the last is closed. The delays now and met
-    /// and the gap follow, then the path chosen by each rule.
+    /// Each case has the delays of five paths, of which the last is closed. The values `now`, `met`
+    /// and `gap` follow, then the path chosen by each rule.
     #[test]
     fn the_fastest_path_that_the_rule_permits_is_taken() {
         use Rerouting::{AsPrinted, FasterThanLast, KeepOrder};
@@ -437,8 +437,8 @@ mod tests {
             ([1, 5, 6, 9, 0], [8, 8, 2], None, None, None),
             ([8, 9, 9, 9, 0], [8, 8, 100], None, None, None),
             ([9, 9, 9, 7, 6], [8, 8, 4], Some(3), Some(3), Some(3)),
-            // The queue has drained: the last packet met 8, and only a delay above 4 preserves the
-            // order.
+            // The queue has drained: the last packet met a delay of 8, and only a path with a delay
+            // above 4 preserves the order.
             ([1, 5, 6, 9, 0], [5, 8, 4], None, None, None),
             ([2, 5, 6, 9, 0], [5, 8, 4], None, Some(0), None),
             ([2, 5, 6, 9, 0], [7, 8, 4], Some(1), Some(1), Some(1)),

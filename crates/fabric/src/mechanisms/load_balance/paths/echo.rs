@@ -100,8 +100,9 @@ struct FromPath {
 const LONGEST: Duration = Duration::from_ps(u64::MAX);
 
 impl Echoes {
-    /// Records a packet from `edge` with this stamp and `delay`, which a full packet would have.
-    /// The delay is reported relative to the idle path or, with `over_all`, to the fastest path.
+    /// Records a packet from `edge` with this stamp. `delay` is the delay that a full packet would
+    /// have. The delay is reported relative to the idle path or, with `over_all`, to the fastest
+    /// path.
     pub(in super::super) fn record(&mut self, edge: NodeId, stamp: PathStamp, delay: Duration, over_all: bool) {
         let slot = edge.0 as usize;
         if slot >= self.edges.len() {

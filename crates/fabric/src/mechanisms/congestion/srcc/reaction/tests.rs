@@ -63,8 +63,8 @@ fn a_notice_sets_the_rate_with_every_base() {
     }
 }
 
-/// DCQCN's timer ticks 300 us later: the rate recovers half of the way to its previous value, or
-/// not at all.
+/// DCQCN's timer ticks 300 us later. With the adjustment `cut`, the rate then recovers half of the
+/// way to its previous value. With the other adjustments, it does not change.
 #[test]
 fn rate_cut_by_a_notice_recovers_as_after_a_cnp() {
     let after = |adjustment| {

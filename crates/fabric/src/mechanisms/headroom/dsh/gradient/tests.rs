@@ -53,7 +53,8 @@ fn a_queue_that_grows_at_half_the_rate_of_its_link_needs_half() {
     }
 }
 
-/// Quotients by logarithms differ by less than 1 %, or by two in the last place.
+/// Quotients by logarithms differ from exact quotients by less than 1 %, or by two in the last
+/// place.
 #[test]
 fn division_by_tables_is_nearly_exact() {
     let tables = Tables::new();
