@@ -34,7 +34,7 @@ const LOOK_AHEAD_FROM: usize = 2048;
 const ARRIVE: u64 = 0;
 const SEND: u64 = 1 << 32;
 
-/// A packet by value.
+/// A packet, stored by value in queues and on wires.
 #[derive(Clone, Copy)]
 struct Packet {
     flow: u32,

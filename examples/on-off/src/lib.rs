@@ -1,4 +1,4 @@
-//! On/off flow control of whole ports (IEEE 802.3x), the predecessor of PFC without classes.
+//! On/off flow control of whole ports (IEEE 802.3x), the predecessor of PFC. It has no classes.
 //!
 //! A node sends STOP through an ingress port if any class of the port is full. The neighbour then
 //! stops all classes but the control class. The node sends GO when no class is full any more, but

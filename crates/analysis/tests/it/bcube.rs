@@ -86,9 +86,9 @@ fn numbers_skip_the_own_port_of_a_server() {
     assert_eq!(numbers(&through, "s5", 3), [0, 1, 2, 3]);
 }
 
-/// A switch port has k(n-1)+2 queues and a server port (k+1)(n-1)+2, including one for control
-/// frames. These numbers are computed from the topology, and counted for flows between all servers
-/// along all paths.
+/// In the paper, a switch port has k(n-1)+2 queues and a server port (k+1)(n-1)+2, including one
+/// for control frames. Flows between all servers along all paths use exactly the queues that the
+/// analysis computes from the topology.
 #[test]
 fn numbers_of_queues_match_the_paper() {
     for (n, k) in (2..=8).map(|n| (n, 1)).chain((2..=4).map(|n| (n, 2))) {

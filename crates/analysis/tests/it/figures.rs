@@ -147,7 +147,7 @@ fn a_congested_port_without_flows_pauses_nothing() {
 /// Definition 7 depends on whether a flow passes the congested port, not on the order of ports. If
 /// two flows pass two ports in opposite orders, Lemma 2 and Theorem 2 do not hold. F2 passes C1
 /// before P1, so Pyrrha separates F2 from F1. By the definition, however, a common queue for both
-/// blocks no flow.
+/// flows blocks no innocent flow.
 #[test]
 fn theorem_2_needs_ports_in_one_order() {
     let case = case(&[&["P1", "C1"], &["C1", "P1"]], &["P1", "C1"]);

@@ -95,8 +95,8 @@ fn everything_is_delivered_over_lossy_links() {
     }
 }
 
-/// The share of frames lost equals the error rate. Five flows of 1.2 MB send packets of 1 KB over 4
-/// links, and ACKs return.
+/// The share of frames lost equals the error rate. A flow of 20 MB sends packets of 1 KB over one
+/// link, and ACKs return over the same link.
 #[test]
 fn the_error_rate_is_that_of_frames() {
     let mut spec = pair();

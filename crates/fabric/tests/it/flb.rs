@@ -409,8 +409,7 @@ fn rerouting_alone_isolates_nothing() {
     assert_eq!(simulation.counters().get("cnms"), None);
 }
 
-// ------------------------------------------------------------------------ no reordering with exact
-// delays
+// ----------------------------------------------------------------- no reordering with exact delays
 
 /// FLB's default rule with the true delays of paths, for leaves whose uplinks have the only queues
 /// on these paths. Only every fourth packet of a flow may change the path. If every packet took the
@@ -598,8 +597,7 @@ fn the_printed_rule_reorders_packets_while_a_queue_drains() {
     assert_eq!(faster, (0, 0));
 }
 
-// ------------------------------------------------------------------------------ other functions of
-// edges
+// ------------------------------------------------------------------------ other functions of edges
 
 /// With the rate control, edge switches forward notices to hosts; without the rate control, edge
 /// switches do not.

@@ -89,9 +89,9 @@ impl Setting {
         self.wire() - self.mtu + 1
     }
 
-    /// Returns one flow per packet of the sender, so that packets can have any sizes. These are the
-    /// packet that crosses the threshold, packets that fill the window, a packet that starts just
-    /// before the gate closes, and packets that wait behind the gate. A reverse flow delays the
+    /// Returns one flow per packet of the sender, so that packets can have any sizes. The packets
+    /// are, in order: one that crosses the threshold, those that fill the window, one that starts
+    /// just before the gate closes, and some that wait behind the gate. A reverse flow delays the
     /// PAUSE.
     fn flows(&self) -> Vec<FlowSpec> {
         let payload = |wire: u64| wire - (self.wire() - self.mtu);

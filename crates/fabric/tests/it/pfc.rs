@@ -96,8 +96,8 @@ fn a_pause_overtakes_queued_frames_but_not_the_one_on_the_wire() {
     expect!(s, 342_999..422_999 ps, port 0, Data(3, 1));
 }
 
-/// A PFC frame carries the state of a class at its departure. A waiting frame that is out of date
-/// is not sent, and at most one frame per class waits.
+/// At its departure, a PFC frame carries the present state of a class. A waiting frame that is out
+/// of date is not sent, and at most one frame per class waits.
 #[test]
 fn a_waiting_pfc_frame_is_replaced_by_a_newer_one_of_its_class() {
     let mut spec = spec();

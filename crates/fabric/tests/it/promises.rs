@@ -58,8 +58,8 @@ fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
 }
 
 /// Returns two long flows from one rack to another over one link of 40 Gb/s, and a burst. Flow 0
-/// goes from h0 to h2, flow 1 from h1 to h3. At 5 ms, hosts 4 to 17 in the rack of h3 send 16 flows
-/// of 64 KB each to h3, 14.7 MB in all.
+/// goes from h0 to h2, flow 1 from h1 to h3. At 5 ms, each of hosts 4 to 17 in the rack of h3 sends
+/// 16 flows of 64 KB to h3, 14.3 MB in all.
 fn two_flows_and_a_burst(congestion: CongestionConfig, seed: u64) -> Simulation {
     let mut spec: NetworkSpec = network(18, 2);
     spec.links = (0..18).map(|host| link(host, 18 + u32::from(host > 1), 40, 5000)).collect();

@@ -277,8 +277,8 @@ fn time_in_a_closed_isolation_queue_is_logged() {
     assert_eq!(line.s.next_held_up(2_000_000), Some(Duration::from_ns(1000)));
 }
 
-/// T13: an empty queue remains while it is paused, and later packets wait in it. After the RESUME,
-/// the queue is removed with its last packet, and the neighbour is notified.
+/// An empty queue remains while it is paused, and later packets wait in it. After the RESUME, the
+/// queue is removed with its last packet, and the neighbour is notified.
 #[test]
 fn an_empty_queue_stays_while_it_is_paused() {
     let mut line = Line::new(PyrrhaConfig::default());
@@ -462,8 +462,8 @@ fn a_shared_queue_is_closed_for_one_root_after_the_other() {
     assert_eq!(line.leave(4_000_000), [(X, 0)]);
 }
 
-/// T14: an ACK in a data class waits for the roots on its path like data. An ACK in the control
-/// class never waits.
+/// An ACK in a data class waits for the roots on its path like data. An ACK in the control class
+/// never waits.
 #[test]
 fn acks_are_isolated_in_a_data_class_only() {
     for (ack_class, waits) in [(Class(3), true), (Class::CONTROL, false)] {
@@ -531,7 +531,7 @@ fn sent(s: &mut Script, limit: u64) -> BTreeSet<u32> {
     s.flows_sent(limit).into_iter().collect()
 }
 
-/// T15: a host stops exactly the flows that pass a paused root, including flows that start later. A
+/// A host stops exactly the flows that pass a paused root, including flows that start later. A
 /// MERGE lets these flows continue.
 #[test]
 fn a_host_stops_the_flows_that_pass_a_paused_root() {

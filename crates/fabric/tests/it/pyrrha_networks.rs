@@ -192,7 +192,7 @@ fn the_root_moves_with_the_traffic() {
     assert!(simulation.take_finished().iter().all(|outcome| outcome.retransmitted == 0));
 }
 
-// --------------------------------------------------------------------------------------- Secession
+// ------------------------------------------------------------------------------ end of an incast
 
 /// A single 8:1 incast of finite size runs in a star and across a spine. After the incast no state
 /// is left (see the audit). If no root gives up, there are as many RESUMEs as PAUSEs.

@@ -12,8 +12,7 @@ fn four_spines() -> NetworkSpec {
     NetworkSpec { recovery: RecoveryConfig::InAnyOrder(Default::default()), ..leaf_spine(2, 1, 4) }
 }
 
-// -------------------------------------------------------------------------------------------- path
-// choice at the host
+// ------------------------------------------------------------------------- path choice at the host
 
 #[test]
 fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
@@ -33,8 +32,7 @@ fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
     assert!(answered.iter().all(|path| all.contains(path)));
 }
 
-// ------------------------------------------------------------------ a congestion control that also
-// chooses paths
+// ---------------------------------------------------- a congestion control that also chooses paths
 
 /// Congestion control whose packets take the path of the last ACK or NACK. Before the first one,
 /// every packet takes a path of its own.
@@ -100,8 +98,7 @@ fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
     assert!(answered.len() > 150);
 }
 
-// -------------------------------------------------------------------- loss recovery that knows the
-// path of each packet
+// ------------------------------------------------ loss recovery that knows the path of each packet
 
 /// Recovery that accepts any order and records ACKs and NACKs by packet and path.
 #[derive(Clone, Debug, Default)]
@@ -175,8 +172,7 @@ fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
     assert_eq!(recovery.0.take(), [(None, None)]);
 }
 
-// ------------------------------------------------------------------------------------ a congestion
-// control inside another
+// ------------------------------------------------------------- a congestion control inside another
 
 const TOY: Protocol = Protocol::named("toy-rate");
 
@@ -281,8 +277,7 @@ fn a_base_control_continues_from_the_rate_set() {
     assert!(last < at_us(900), "{last}");
 }
 
-// ------------------------------------------------------------------------------------ a congestion
-// control with a timer
+// --------------------------------------------------------------- a congestion control with a timer
 
 /// Congestion control whose window is 0 for 50 us, until its timer fires.
 #[derive(Clone, Debug)]

@@ -147,8 +147,7 @@ fn a_notice_takes_the_reverse_path_of_its_packet() {
     assert_eq!(acks, 1);
 }
 
-// ---------------------------------------------------------------------------- losses reported to a
-// congestion control
+// --------------------------------------------------------- losses reported to a congestion control
 
 /// Congestion control that records losses.
 #[derive(Clone, Debug, Default)]
@@ -185,8 +184,7 @@ fn a_reaction_point_is_notified_of_losses_and_their_signal() {
     );
 }
 
-// ------------------------------------------------------------------------------ a load balancer of
-// whole routes and its probes
+// -------------------------------------------------- a load balancer of whole routes and its probes
 
 /// Load balancer that assigns all routes in turn to packets at an edge switch. Every 10 us the
 /// first edge switch sends a probe in a data class to the other edge switch, along the last of its
@@ -332,8 +330,7 @@ fn a_switch_originates_packets_in_any_class_along_a_chosen_path() {
     }
 }
 
-// -------------------------------------------------------------------------------- notices to hosts
-// other than the sender
+// ---------------------------------------------------------- notices to hosts other than the sender
 
 /// Congestion control whose switches send host 2 a notice about every data packet of flow 1, and
 /// record occupancy and threshold of the packet's ingress queue.
