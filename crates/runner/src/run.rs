@@ -15,15 +15,14 @@ use backwater_columns::Text;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::Diagnostic;
+use backwater_fabric::contract::LbStat;
 use backwater_fabric::contract::report::{Disorder, DropCause};
-use backwater_fabric::contract::{FlowControlAccounts as _, LbStat};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::frame::journey::Term;
 use backwater_fabric::ids::{FlowId, PortId, QueueIx};
 use backwater_fabric::model::ledger::SignalKind;
 use backwater_fabric::model::node::Node;
-use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::HeadroomPeak;
 use backwater_fabric::network::routes::PortPath;
 use backwater_fabric::network::spec::FlowSpec;
@@ -377,7 +376,7 @@ impl Run {
 
     /// Returns the outcome at `now`, or `None` if the run continues.
     fn verdict(&mut self, now: Time) -> Option<Outcome> {
-        let totals = self.simulation.totals();
+        let totals = self.simulation.counts();
         if totals.violations > 0 {
             return Some(Outcome::Violation);
         }
@@ -567,18 +566,19 @@ impl Run {
 
     /// Returns one row per switch.
     fn switches(&self) -> Vec<SwitchRow> {
-        let fabric = self.simulation.fabric();
+        let switches = self.simulation.nodes().filter(|node| node.switch().is_some());
         let row = |node: &Node| {
-            Some(SwitchRow {
+            let totals = self.simulation.totals_of(node);
+            SwitchRow {
                 node: node.id.into(),
-                layer: fabric.wiring.layer(node.id) as u8,
-                peak_buffer_bytes: node.switch()?.occupancy().peak,
-                peak_queues: node.flow_control().most_queues_used(),
-                peak_filled_queues: node.ports().iter().map(Port::most_filled_queues).max().unwrap_or(0),
-                dropped_frames: node.losses().frames.iter().sum(),
-            })
+                layer: self.simulation.fabric().wiring.layer(node.id) as u8,
+                peak_buffer_bytes: totals.peak_buffer_bytes,
+                peak_queues: totals.peak_queues,
+                peak_filled_queues: totals.peak_filled_queues,
+                dropped_frames: totals.drops.iter().sum(),
+            }
         };
-        self.simulation.nodes().filter_map(row).collect()
+        switches.map(row).collect()
     }
 
     /// Returns the packets by degree of disorder. Packets that overtook none have degree 0.

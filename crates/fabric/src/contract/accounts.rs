@@ -39,7 +39,8 @@ pub trait FlowControlAccounts {
     }
 
     /// Returns true if a packet that is queued here is a reason why the upstream of `ingress` has
-    /// to keep `scope` paused. Default: true if the packet arrived on `ingress` in that queue.
+    /// to keep `scope` paused. Default: true if the packet arrived on `ingress` in that queue. The
+    /// context is without the packet's side records: trail, path header and notice.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         packet.ingress() == ingress && scope == PauseScope::Queue(packet.headers().queue.into())
     }

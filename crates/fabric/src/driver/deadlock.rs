@@ -128,10 +128,10 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
         for next in 0..port.queue_count() as QueueIx {
             let keeps = |queued: &QueuedPacket| {
                 let (mut queued, records) = (*queued, &mut Records::default());
-                queued.frame.class() != Class::CONTROL
-                    && node.flow_control().sustains_pause(ingress, scope, &queued.context_in(port.ix, next, records))
+                node.flow_control().sustains_pause(ingress, scope, &queued.context_in(port.ix, next, records))
             };
-            if port.frames(next, simulation.frames(node.id)).any(keeps) {
+            let mut packets = port.frames(next, simulation.frames(node.id));
+            if packets.any(|queued| queued.frame.class() != Class::CONTROL && keeps(queued)) {
                 found.push((port.id, next));
             }
         }

@@ -9,6 +9,7 @@ use crate::driver::trace::{TraceSpec, Traced};
 use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
 use crate::model::ledger::FlowAccount;
+use crate::model::node::Node;
 use crate::model::probe::{HeadroomPeak, Stop};
 use crate::network::flows::Flow;
 use crate::network::routes::PortPath;
@@ -42,6 +43,21 @@ pub struct FlowOutcome {
 impl Simulation {
     /// Returns the totals of the run up to now.
     pub fn totals(&self) -> Totals {
+        let mut totals = self.counts();
+        for node in self.nodes() {
+            totals += self.totals_of(node);
+        }
+        totals
+    }
+
+    /// Returns the totals that follow from the state of a node.
+    pub fn totals_of(&self, node: &Node) -> Totals {
+        Totals::of_node(node, self.now)
+    }
+
+    /// Returns the totals that the shards count. Those that follow from the state of the nodes are
+    /// zero, so that the call is cheap.
+    pub fn counts(&self) -> Totals {
         let endless = self.upcoming().filter(|flow| flow.spec.bytes == FlowSpec::ENDLESS).count();
         let mut totals = Totals {
             started_flows: u64::from(self.fabric.flows.admitted()) - self.upcoming().count() as u64,
@@ -51,9 +67,6 @@ impl Simulation {
         };
         for shard in &self.shards {
             totals += shard.io.observations.totals;
-            for node in &shard.nodes {
-                totals += Totals::of_node(node, self.now);
-            }
         }
         totals
     }

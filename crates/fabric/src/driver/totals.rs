@@ -74,7 +74,7 @@ impl Totals {
         self.started_flows - self.acknowledged_flows
     }
 
-    /// Returns the totals that a node keeps.
+    /// Returns the totals that follow from the state of a node at `now`.
     pub(super) fn of_node(node: &Node, now: Time) -> Totals {
         let mut totals = Totals { drops: node.losses().frames, ..Totals::default() };
         for port in node.ports() {

@@ -166,16 +166,73 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut packet.context(egress, records);
         if at.ingress_class() == Class::CONTROL {
-            join_queue(self.node, at, frames, *sink, *now, fabric);
+            Self::join_queue(self.node, at, frames, *sink, *now, fabric);
         } else {
-            let pressure = match admit(self.node, egress, at, *now, fabric) {
+            let pressure = match Self::admit(self.node, egress, at, *now, fabric) {
                 Ok(pressure) => pressure,
                 Err(cause) => return self.reborrow().refuse(egress, packet, cause),
             };
-            join_queue(self.node, at, frames, *sink, *now, fabric);
+            Self::join_queue(self.node, at, frames, *sink, *now, fabric);
             self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
         }
         self.schedule(egress);
+    }
+
+    /// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns the
+    /// pressure on the ingress port, or the cause of the drop.
+    #[inline(always)]
+    fn admit(
+        node: &mut Node,
+        egress: PortIx,
+        at: &mut PacketContext<'_>,
+        now: Time,
+        fabric: &Fabric,
+    ) -> Result<Pressure, DropCause> {
+        let switch = node.switch.as_mut().expect("routes pass through switches only");
+        let pressure = match switch.buffer.admit(at, now) {
+            Admission::Charged(pressure) => pressure,
+            Admission::Refused(cause) => return Err(cause),
+        };
+        switch.observe_arrival(at, now);
+        if node.io.ports[egress].are_queues_named() {
+            at.choose(node.flow_control.queue(at, &View::new(now, fabric, &mut node.io)));
+        }
+        Ok(pressure)
+    }
+
+    /// Puts a packet into its queue, after the trace and the hooks have observed the packet.
+    #[inline(always)]
+    fn join_queue(
+        node: &mut Node,
+        at: &mut PacketContext<'_>,
+        frames: &mut Frames,
+        sink: &mut S,
+        now: Time,
+        fabric: &Fabric,
+    ) {
+        if Self::observes_enqueue(node.io.flags, &at.packet.frame) {
+            Self::call_enqueue_hooks(node, at, sink, now, fabric);
+        }
+        node.io.ports[at.egress].enqueue(at.queue, at.packet, frames);
+    }
+
+    /// Returns true if a hook or the trace observes how `frame` joins its queue.
+    #[inline(always)]
+    fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
+        let observes = |kind| flags.intersects(NodeFlags::of(HookSet::enqueue_of(kind)) | NodeFlags::TRACE);
+        flags.intersects(NodeFlags::ENQUEUE | NodeFlags::TRACE)
+            && frame.packet().is_some_and(|packet| observes(packet.kind))
+    }
+
+    /// Reports a packet that joins its queue, and calls the hooks that subscribed to it.
+    #[inline(never)]
+    fn call_enqueue_hooks(node: &mut Node, packet: &mut PacketContext<'_>, sink: &mut S, now: Time, fabric: &Fabric) {
+        let bytes = node.io.ports[packet.egress].queue_bytes(packet.queue) + u64::from(packet.bytes());
+        if node.io.flags.intersects(NodeFlags::TRACE) {
+            Tracer::new(&mut node.io, &node.switch, sink, now).enqueued(packet, bytes);
+        }
+        let hooks = HookSet::enqueue_of(packet.headers().kind);
+        node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_enqueue(packet, bytes, view));
     }
 
     /// Drops a packet that no pool took.
@@ -195,7 +252,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Env { now, fabric, records, sink, .. } = &mut *self.env;
         let at = &mut packet.context(egress, records);
         if at.ingress_class() != Class::CONTROL {
-            match admit(self.node, egress, at, *now, fabric) {
+            match Self::admit(self.node, egress, at, *now, fabric) {
                 Ok(pressure) => {
                     let view = &mut View::new(*now, *fabric, &mut self.node.io);
                     self.node.flow_control.on_enqueue(at, pressure, view);
@@ -212,11 +269,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     pub(crate) fn end_transit(&mut self, egress: PortIx, queue: QueueIx, queued: &mut QueuedPacket) {
         if self.node.io.is_dead_end(egress, self.env) {
             let packet = &queued.context_in(egress, queue, self.env.records);
-            release(self.node, packet, self.env.now, self.env.fabric);
+            Self::release(self.node, packet, self.env.now, self.env.fabric);
             return self.node.io.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
         }
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
-        join_queue(self.node, &mut queued.context_in(egress, queue, records), frames, *sink, *now, fabric);
+        Self::join_queue(self.node, &mut queued.context_in(egress, queue, records), frames, *sink, *now, fabric);
         self.schedule(egress);
     }
 
@@ -246,7 +303,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if port.is_idle(self.env.now) {
             self.reborrow().transmit(ix);
         } else if port.wake_at > port.busy_until {
-            wake_when_idle(port, &mut self.node.io.endpoint, self.env);
+            Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
         }
     }
 
@@ -262,7 +319,24 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             self.env.sink.transmit(port, frame, self.env.records);
         }
         if port.wake_at > port.busy_until {
-            wake_when_idle(port, &mut self.node.io.endpoint, self.env);
+            Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
+        }
+    }
+
+    /// Schedules a wake-up of `port` for the time at which it is idle, if a frame will wait by then and
+    /// no earlier wake-up is scheduled.
+    #[inline(always)]
+    fn wake_when_idle(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
+        let at = if port.has_work() {
+            port.busy_until
+        } else {
+            let Some(endpoint) = endpoint else { return };
+            let Some(next) = endpoint.next_departure(port.ix, port.closed_classes()) else { return };
+            next.max(port.busy_until)
+        };
+        if at < port.wake_at {
+            port.wake_at = at;
+            env.sink.schedule(Wakeup::Port(port), at);
         }
     }
 
@@ -311,11 +385,17 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                 self.reborrow().account_for_departure(hooks, egress, queue, packet);
             } else if self.node.io.flags.intersects(NodeFlags::of(hooks)) {
                 let Env { now, fabric, records, .. } = &mut *self.env;
-                call_departure_hooks(hooks, self.node, &mut packet.context_in(egress, queue, records), *now, fabric);
+                Self::call_departure_hooks(
+                    hooks,
+                    self.node,
+                    &mut packet.context_in(egress, queue, records),
+                    *now,
+                    fabric,
+                );
             }
         }
         let at = &packet.context_in(egress, queue, self.env.records);
-        release(self.node, at, self.env.now, self.env.fabric);
+        Self::release(self.node, at, self.env.now, self.env.fabric);
     }
 
     /// Accounts for a departure that counts as a turn or as relayed, or that is traced, and calls
@@ -332,7 +412,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let was_marked = packet.frame.is_marked();
         let Env { now, fabric, records, sink, .. } = self.env;
         let at = &mut packet.context_in(egress, queue, records);
-        call_departure_hooks(hooks, self.node, at, *now, fabric);
+        Self::call_departure_hooks(hooks, self.node, at, *now, fabric);
         if flags.intersects(NodeFlags::TRACE) {
             let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now);
             if at.packet.frame.is_marked() && !was_marked {
@@ -340,6 +420,24 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             }
             tracer.started(at);
         }
+    }
+
+    /// Calls the hooks for a packet that leaves its queue.
+    #[inline(never)]
+    fn call_departure_hooks(hooks: HookSet, node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
+        let bytes = node.io.ports[at.egress].queue_bytes(at.queue);
+        node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_departure(at, bytes, view));
+    }
+
+    /// Frees the buffer of a packet that left its queue, and informs the flow control.
+    #[inline(always)]
+    fn release(node: &mut Node, at: &PacketContext<'_>, now: Time, fabric: &Fabric) {
+        if !at.is_charged() {
+            return;
+        }
+        let Some(switch) = &mut node.switch else { return };
+        switch.release(at, now);
+        node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
     }
 
     // -------------------------------------------------------------------------------- inner queues
@@ -388,7 +486,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                 let Env { now, fabric, records, sink, .. } = &mut *self.env;
                 let packet = &mut queued.context_in(egress, queue, records);
                 Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).abandoned(packet);
-                release(self.node, packet, *now, fabric);
+                Self::release(self.node, packet, *now, fabric);
                 let ingress = if queued.ingress == NO_PORT { egress } else { queued.ingress };
                 self.node.io.drop(ingress, &queued.frame, DropCause::LinkDown, self.env);
             }
@@ -421,103 +519,5 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
         flow_control.on_move(&packet, from, &mut View::new(*now, *fabric, io));
         feeds_wire
-    }
-}
-
-/// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns the
-/// pressure on the ingress port, or the cause of the drop.
-#[inline(always)]
-fn admit(
-    node: &mut Node,
-    egress: PortIx,
-    at: &mut PacketContext<'_>,
-    now: Time,
-    fabric: &Fabric,
-) -> Result<Pressure, DropCause> {
-    let switch = node.switch.as_mut().expect("routes pass through switches only");
-    let pressure = match switch.buffer.admit(at, now) {
-        Admission::Charged(pressure) => pressure,
-        Admission::Refused(cause) => return Err(cause),
-    };
-    switch.observe_arrival(at, now);
-    if node.io.ports[egress].are_queues_named() {
-        at.choose(node.flow_control.queue(at, &View::new(now, fabric, &mut node.io)));
-    }
-    Ok(pressure)
-}
-
-/// Puts a packet into its queue, after the trace and the hooks have observed the packet.
-#[inline(always)]
-fn join_queue<S: Sink>(
-    node: &mut Node,
-    at: &mut PacketContext<'_>,
-    frames: &mut Frames,
-    sink: &mut S,
-    now: Time,
-    fabric: &Fabric,
-) {
-    if observes_enqueue(node.io.flags, &at.packet.frame) {
-        call_enqueue_hooks(node, at, sink, now, fabric);
-    }
-    node.io.ports[at.egress].enqueue(at.queue, at.packet, frames);
-}
-
-/// Frees the buffer of a packet that left its queue, and informs the flow control.
-#[inline(always)]
-fn release(node: &mut Node, at: &PacketContext<'_>, now: Time, fabric: &Fabric) {
-    if !at.is_charged() {
-        return;
-    }
-    let Some(switch) = &mut node.switch else { return };
-    switch.release(at, now);
-    node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
-}
-
-/// Reports a packet that joins its queue, and calls the hooks that subscribed to it.
-#[inline(never)]
-fn call_enqueue_hooks<S: Sink>(
-    node: &mut Node,
-    packet: &mut PacketContext<'_>,
-    sink: &mut S,
-    now: Time,
-    fabric: &Fabric,
-) {
-    let bytes = node.io.ports[packet.egress].queue_bytes(packet.queue) + u64::from(packet.bytes());
-    if node.io.flags.intersects(NodeFlags::TRACE) {
-        Tracer::new(&mut node.io, &node.switch, sink, now).enqueued(packet, bytes);
-    }
-    let hooks = HookSet::enqueue_of(packet.headers().kind);
-    node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_enqueue(packet, bytes, view));
-}
-
-/// Calls the hooks for a packet that leaves its queue.
-#[inline(never)]
-fn call_departure_hooks(hooks: HookSet, node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
-    let bytes = node.io.ports[at.egress].queue_bytes(at.queue);
-    node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_departure(at, bytes, view));
-}
-
-/// Returns true if a hook or the trace observes how `frame` joins its queue.
-#[inline(always)]
-fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
-    let observes = |kind| flags.intersects(NodeFlags::of(HookSet::enqueue_of(kind)) | NodeFlags::TRACE);
-    flags.intersects(NodeFlags::ENQUEUE | NodeFlags::TRACE)
-        && frame.packet().is_some_and(|packet| observes(packet.kind))
-}
-
-/// Schedules a wake-up of `port` for the time at which it is idle, if a frame will wait by then and
-/// no earlier wake-up is scheduled.
-#[inline(always)]
-fn wake_when_idle<S: Sink>(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
-    let at = if port.has_work() {
-        port.busy_until
-    } else {
-        let Some(endpoint) = endpoint else { return };
-        let Some(next) = endpoint.next_departure(port.ix, port.closed_classes()) else { return };
-        next.max(port.busy_until)
-    };
-    if at < port.wake_at {
-        port.wake_at = at;
-        env.sink.schedule(Wakeup::Port(port), at);
     }
 }
