@@ -178,8 +178,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         self.schedule(egress);
     }
 
-    /// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns the
-    /// pressure on the ingress port, or the cause of the drop.
+    /// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns
+    /// the pressure on the ingress port, or the cause of the drop.
     #[inline(always)]
     fn admit(
         node: &mut Node,
@@ -323,8 +323,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    /// Schedules a wake-up of `port` for the time at which it is idle, if a frame will wait by then and
-    /// no earlier wake-up is scheduled.
+    /// Schedules a wake-up of `port` for the time at which it is idle, if a frame will wait by then
+    /// and no earlier wake-up is scheduled.
     #[inline(always)]
     fn wake_when_idle(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
         let at = if port.has_work() {
