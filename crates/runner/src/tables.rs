@@ -162,8 +162,8 @@ tables! {
         /// Packets that the row covers. `completion`: the packet that completed the flow, from the
         /// flow's start; the rows add up to `fct_ps`. If unfinished, the packet that the receiver
         /// or the sender waits for, until the end of the run. `packets`: the sum over all delivered
-        /// packets, from their first link. `window`: the sum over packets and their ACKs that
-        /// opened a full window, from their first link.
+        /// packets, from their first link. `window`: the sum over ACKs that opened a full window
+        /// and the packets that they acknowledge, from their first link.
         of: Name,
         /// Number of packets in the sum.
         packets: u64,
@@ -374,7 +374,7 @@ tables! {
         bytes: u64,
         /// Current threshold: the queue is full at this charge. Null if the queue has no threshold.
         threshold_bytes: Option<u64>,
-        /// Headroom that the queue uses, or its port where queues share headroom.
+        /// Headroom that the queue uses, or that its port uses if queues share headroom.
         headroom_bytes: u64,
     }
 
@@ -423,14 +423,15 @@ tables! {
         start_ps: Time,
         /// Time at which the RESUME was made. Null if the run ended first.
         end_ps: Option<Time>,
-        /// Length of the window from `start_ps` in which the next two columns count. In this time,
-        /// packets in flight arrive. 0 if the window of an earlier stop was not over.
+        /// Length of the window, from `start_ps` on, for `arrived_bytes` and `departed_bytes`: the
+        /// time in which packets in flight arrive. 0 if the window of an earlier stop was not over.
         window_ps: Duration,
         /// Bytes that entered the queue in the window.
         arrived_bytes: u64,
         /// Bytes that left the queue in the window.
         departed_bytes: u64,
-        /// Peak headroom of the queue, or of its port where queues share headroom.
+        /// Peak of the headroom that the queue uses, or that its port uses if queues share
+        /// headroom.
         headroom_bytes: u64,
         /// Paused ingress queues of the port at that peak.
         stopped_at_port: u16,
@@ -462,8 +463,9 @@ tables! {
         delivered_bytes: u64,
     }
 
-    /// Samples of paths between edge switches that have a delay or are isolated, as the source
-    /// knows them. Needs `probes.paths` and a load balancer that chooses whole paths.
+    /// Samples of paths between edge switches, as the source knows them: paths that have a delay,
+    /// or that are reserved for congested flows. Needs `probes.paths` and a load balancer that
+    /// chooses whole paths.
     paths: PathRow {
         /// Time of the sample.
         time_ps: Time,
@@ -481,7 +483,7 @@ tables! {
         isolated: bool,
     }
 
-    /// Samples of counts that load balancers hold, if above 0. Needs `probes.paths`.
+    /// Samples of the numbers of items that load balancers hold, if above 0. Needs `probes.paths`.
     balancing: BalancingRow {
         /// Time of the sample.
         time_ps: Time,

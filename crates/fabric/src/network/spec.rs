@@ -285,10 +285,10 @@ pub struct HostConfig {
     pub ack_every: u32,
     /// Traffic class of ACKs and NACKs. Default 0, the control class: never paused, never charged.
     pub ack_class: Class,
-    /// Scheduler between a port's queues (ACKs and relayed packets) and the data of the host's own
-    /// flows.
+    /// Scheduler of a port, which chooses between the port's queues (ACKs and relayed packets) and
+    /// the data of the host's own flows.
     pub scheduler: HostScheduler,
-    /// Hosts that relay, such as BCube servers.
+    /// Options of hosts that relay, such as BCube servers.
     pub relay: RelayConfig,
 }
 
@@ -308,7 +308,8 @@ impl Default for HostConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum HostScheduler {
-    /// Queues first: relayed packets and ACKs of a data class. The host's own data fills the gaps.
+    /// Strict priority for the queues (relayed packets and ACKs of a data class). The host's own
+    /// data is sent when no queue can send.
     RelayFirst {},
     /// Queues and own data take turns, packet by packet.
     Fair {},

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// All-to-all: every host sends one flow to every other host. All flows are ready at `start`.
 ///
-/// A host's flows are listed by rotation (the i-th host begins with the (i+1)-th), so that no
-/// receiver is favoured.
+/// The i-th host lists its flows from receiver i+1 on, in a circle, so that no receiver is
+/// favoured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AllToAllConfig {

@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// Poisson arrivals at a given load: every source draws gaps (exponential), destinations and sizes
 /// from separate random streams.
 ///
-/// Arrival rates follow from the mean size of the sampler. With `load_of = "host-links"`, a source
-/// of rate C starts load x C / (8 x mean size) flows per second (the traffic generators of HPCC and
+/// Arrival rates follow from the mean size of the flows. With `load_of = "host-links"`, a source of
+/// rate C starts load x C / (8 x mean size) flows per second (the traffic generators of HPCC and
 /// ConWeave).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DcqcnProfile {
-    /// The SIGCOMM 2015 paper: byte counter and timer, 50 us CNPs.
+    /// The SIGCOMM 2015 paper: byte counter and timer, and a CNP at most every 50 us.
     Paper,
     /// The original authors' ns-3 code.
     AuthorsNs3,

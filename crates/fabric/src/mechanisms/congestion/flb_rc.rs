@@ -25,9 +25,9 @@ pub struct FlbRcConfig {
     /// Maximum number of payload bytes in flight until the first ACK. Default: line rate times the
     /// longest base round-trip time of any pair of hosts (section 3.3).
     pub initial_window: Option<Bytes>,
-    /// Time without congestion notices after which a flow at C / n returns to line rate. Default: a
-    /// base round-trip time of the network. In section 3.3, the flow stays at C / n; in section
-    /// 4.2, it continues at line rate (`"0 s"`).
+    /// Time without congestion notices after which a flow at its share C / n of the line rate
+    /// returns to line rate. Default: a base round-trip time of the network. In section 3.3, the
+    /// flow keeps this share; in section 4.2, it continues at line rate (`"0 s"`).
     pub line_rate_after: Option<Duration>,
     /// Longest stop of a flow without further notices. After this time, the notice to continue is
     /// assumed lost. Default 1 ms, the timeout of the isolation table's entries (section 3.2).

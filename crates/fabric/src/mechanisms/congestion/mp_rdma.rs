@@ -64,12 +64,12 @@ impl Default for MpRdmaConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct MarkConfig {
     /// Queue length up to which no packet is marked. Default 60 KB (the paper's testbed at 40 Gb/s,
-    /// quoted from memory). If only some packets of a flow at line rate wait in a queue of 60 KB,
-    /// the flow is reordered by 54 packets. The receiver's bitmap holds 64. The re-implementation
+    /// quoted from memory). A packet that waits in a queue of 60 KB is overtaken by at most 54
+    /// packets of its flow at line rate, and the receiver's bitmap holds 64. The re-implementation
     /// has 400 KB.
     pub kmin: Bytes,
-    /// Queue length above which every packet is marked. Default: `kmin`, one threshold for both;
-    /// the re-implementation has 1600 KB.
+    /// Queue length above which every packet is marked. Default: `kmin` (a single threshold); the
+    /// re-implementation has 1600 KB.
     pub kmax: Option<Bytes>,
     /// Marking probability at `kmax`, if `kmax` is above `kmin`. Default 1; the re-implementation
     /// has 0.2.

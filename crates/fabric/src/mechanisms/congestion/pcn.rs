@@ -60,8 +60,8 @@ pub struct PcnConfig {
     /// Share of marked packets above which a flow is congested, below 1. Default 0.95 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub marked_share: f64,
-    /// Smallest weight of an increase: the weight after a CNP "congested", and the share by which
-    /// this CNP sets the rate below the arrival rate.
+    /// Smallest weight of an increase: the weight after a CNP that reports congestion. Such a CNP
+    /// also sets the rate below the arrival rate by this share.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_min: Option<f64>,
     /// Largest weight of an increase. Default 0.5 (paper).

@@ -54,9 +54,9 @@ pub struct PowerTcpConfig {
     /// of the shortest. Default 1.05 (authors' simulator; the paper has no margin, which equals 1).
     #[schemars(range(min = 1.0, max = 10.0))]
     pub delay_margin: f64,
-    /// Lower bound of a measured current, as a share of the link's rate. A paused port has no
-    /// current, which must not raise rates. Default 0.5 (authors' simulator; the paper has no
-    /// bound, which equals 0).
+    /// Lower bound of a measured current, as a share of the link's rate. A paused port has a
+    /// current of zero: without this bound, rates would rise. Default 0.5 (authors' simulator; the
+    /// paper has no bound, which equals 0).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub lowest_current: f64,
     /// Base round-trip time tau. Default: the longest of any pair of hosts, computed from the

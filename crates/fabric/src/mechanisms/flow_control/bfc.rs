@@ -56,8 +56,8 @@ pub enum Acks {
     /// ACKs join their flow's queue in their direction and wait with it, but cause no PAUSE.
     #[default]
     Wait,
-    /// ACKs are treated as data: they are also counted, against queues of switches (as in the
-    /// simulator of Pyrrha's authors).
+    /// ACKs are treated as data: if they arrive from a switch, they also count against that
+    /// switch's queue and can cause a PAUSE (as in the simulator of Pyrrha's authors).
     Count,
     /// ACKs use the queue of their class, which is never paused.
     Apart,

@@ -16,8 +16,9 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// PFC with a lossless class per switch on the path, which prevents deadlock (PortFC's PFC*, after
-/// Tagger, CoNEXT 2017). The classes are those of `switch.lossless` in ascending order.
+/// PFC with a lossless class for each switch on a path, which prevents deadlock (PortFC's PFC*,
+/// after Tagger, CoNEXT 2017). From switch to switch, a packet moves up to the next class of
+/// `switch.lossless`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcStarConfig {

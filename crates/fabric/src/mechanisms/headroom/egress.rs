@@ -14,8 +14,8 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Dynamic threshold per egress queue for lossy traffic: without headroom, and without thresholds
-/// for flow control.
+/// Dynamic threshold per egress queue, for lossy traffic. There is no headroom, and there are no
+/// thresholds for flow control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressConfig {

@@ -17,8 +17,8 @@ use serde_json::Value;
 #[serde(deny_unknown_fields, default)]
 pub struct OversubscribedConfig {
     /// Size of the pool, as a share of the sum of all lossless ingress queues' headroom. Each queue
-    /// may use its full headroom, first come, first served. Below 1 packets may be dropped. Default
-    /// 0.8 (DSH section V-B).
+    /// may use its full headroom, first come, first served. Below 1, packets may be dropped.
+    /// Default 0.8 (DSH section V-B).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
     /// Share of the free shared pool that one ingress queue may take, as with SIH. Default 1/16

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Static and independent headroom: worst-case headroom for every lossless ingress queue, the rest
-/// shared by a dynamic threshold.
+/// Static and independent headroom: worst-case headroom for every lossless ingress queue. Queues
+/// share the rest of the buffer by a dynamic threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SihConfig {

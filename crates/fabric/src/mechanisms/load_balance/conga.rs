@@ -38,8 +38,9 @@ pub struct CongaConfig {
     /// 3 (paper).
     #[schemars(range(min = 1, max = 8))]
     pub bits: u8,
-    /// Period T_dre of the rate estimators. Default 32 us, so that with the default of `alpha` the
-    /// time constant T_dre / alpha is 160 us (paper; the ConWeave simulator is run with 50 us).
+    /// Period T_dre of the rate estimators. Default 32 us: with the default of `alpha`, the time
+    /// constant T_dre / alpha is then 160 us (paper). The ConWeave simulator is run with a period
+    /// of 50 us.
     pub dre_period: Duration,
     /// Share alpha of a rate estimator's byte count that is dropped in every period: more than 0,
     /// at most 1. Default 0.2 (the ConWeave simulator; the paper states only the time constant).

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[serde(transparent)]
 pub struct SizesConfig(pub SizesTable);
 
-/// The long form of [`SizesConfig`].
+/// Sizes of flows, as a table with exactly one of `name`, `path`, `fixed` and `uniform`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SizesTable {

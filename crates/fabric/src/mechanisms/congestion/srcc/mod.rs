@@ -76,7 +76,7 @@ pub enum Uncongested {
     AnyPort,
 }
 
-/// Definition of M, by which Q_PFC is divided (section III-C).
+/// Egress ports that count in M, by which Q_PFC is divided (section III-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EgressPorts {
@@ -87,7 +87,7 @@ pub enum EgressPorts {
     All,
 }
 
-/// Definition of m in Equation 6.
+/// Count that Equation 6 uses as m: flows or ingress ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArrivalCount {
@@ -118,7 +118,7 @@ pub enum Adjustment {
     /// A faster sender adopts the rate, and its base continues from that rate.
     #[default]
     Lower,
-    /// As `lower`, but DCQCN as base recovers to its previous rate, as after a CNP.
+    /// As `lower`, but if the base is DCQCN, it recovers to its previous rate, as after a CNP.
     Cut,
     /// Every sender adopts the rate, even if the sender is slower.
     Set,
@@ -129,12 +129,12 @@ pub enum Adjustment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SrccConfig {
-    /// Congestion control between notices, whose state follows the notices. Default `dcqcn`: the
-    /// paper's hosts react to "CNM or CNP" (section IV). With `none`, rates grow by
+    /// Congestion control between notices. A notice also resets the state of this control. Default
+    /// `dcqcn`: the paper's hosts react to "CNM or CNP" (section IV). With `none`, rates grow by
     /// `additive_increase`.
     pub base: Base,
-    /// Computation of the queue length above which a flow is congested. Default `eq5`, which
-    /// adapts: Equation 6 is below the floor for nearly any m.
+    /// Computation of the queue length above which a flow is congested. Default `eq5`, which adapts
+    /// to the traffic: Equation 6 gives less than `floor` for nearly any number m of flows.
     pub threshold: SrccThreshold,
     /// Threshold with `threshold = "static"`; the paper compares 40 % and 60 % of the buffer
     /// (Figure 8(a)).
@@ -144,36 +144,39 @@ pub struct SrccConfig {
     /// Q_PFC, the bytes of an ingress queue at which PFC acts. Default: the buffer policy's
     /// threshold at that moment.
     pub q_pfc: Option<Bytes>,
-    /// Egress ports that M counts.
+    /// Egress ports that count in M, by which Q_PFC is divided.
     pub egress_ports: EgressPorts,
-    /// Definition of m in Equation 6.
+    /// Count that Equation 6 uses as m, the number of simultaneous arrivals.
     pub arrivals: ArrivalCount,
-    /// d, the delay of a link: a notice takes T_c = N d over N links. Default: delay of the
-    /// packet's ingress link.
+    /// Delay d of a link. A notice takes T_c = N d over the N links to the sender. Default: the
+    /// delay of the packet's ingress link.
     pub link_delay: Option<Duration>,
     /// True if T_c is 2 N d: packets sent before the notice arrives still take N d to the switch.
     /// Default false (Equation 6).
     pub two_way: bool,
     /// Time over which dQ/dt is measured. Default: the longest link delay of the switch.
     pub rate_interval: Option<Duration>,
-    /// T: age limit of an uncongested flow's last packet. Default: three base round-trip times of
-    /// the network (Figure 8(b)).
+    /// T: limit of the time since an uncongested flow's last packet, by which `window_test` decides
+    /// if an ingress port is shared. Default: three base round-trip times of the network (Figure
+    /// 8(b)).
     pub window: Option<Duration>,
     /// Test that decides if an ingress port is shared.
     pub window_test: WindowTest,
     /// Packets that count as uncongested.
     pub uncongested: Uncongested,
-    /// Time after a packet during which its flow counts at the egress port. Default: `window`.
+    /// Time after a packet during which its flow counts among those of the egress port (m and n).
+    /// Default: `window`.
     pub count_window: Option<Duration>,
     /// Rate that a notice names.
     pub target: Target,
-    /// Shortest time between two notices about a flow at an egress port. Default: N d.
+    /// Shortest time between two notices about a flow at an egress port. Default: N d, the time of
+    /// a notice to the sender.
     pub notice_interval: Option<Duration>,
     /// True if a queue stopped by a PAUSE can also be congested, even if only the PAUSE made it
     /// long. Default true: the paper makes no difference.
     pub notify_while_paused: bool,
-    /// Effect of the named rate at a sender. Default `lower`: notices that raise rates would undo
-    /// the base's reaction to a long queue.
+    /// Effect of the named rate at a sender. Default `lower`: a notice that raised a rate would
+    /// undo the reaction of `base` to a long queue.
     pub adjustment: Adjustment,
     /// With the base `none`: increase of the rate for every T without a notice. Default: an eighth
     /// of the rate in the last notice.

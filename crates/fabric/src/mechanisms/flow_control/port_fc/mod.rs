@@ -25,23 +25,24 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// PortFC, per-port flow control for BCube: queues by a later port of the path, and PAUSEs that
-/// name the congested port (ICS 2025).
+/// PortFC, per-port flow control for BCube (ICS 2025). Packets are queued by the port that they
+/// will take at the switch after next, and a PAUSE names the congested port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PortFcConfig {
-    /// X_off: bytes in all A queues of a switch port above which its servers are paused, in BDPs.
-    /// Default 6 (section 5.1).
-    pub xoff: f64,
-    /// X_on: bytes in these queues at which the servers are resumed, in BDPs. Default 4 (section
+    /// X_off: bytes in all type A queues of a switch port above which the switch's servers are
+    /// paused, in BDPs. Type A queues hold packets that a server will relay. Default 6 (section
     /// 5.1).
+    pub xoff: f64,
+    /// X_on: bytes in the type A queues at which the servers are resumed, in BDPs. Default 4
+    /// (section 5.1).
     pub xon: f64,
-    /// `xoff` for a port's B queue, whose packets reach their destination next. Default: `xoff`
-    /// (the paper gives none).
+    /// X_off of a port's type B queue, which holds packets whose next node is their destination.
+    /// Default: `xoff` (the paper gives none).
     pub last_xoff: Option<f64>,
-    /// `xon` for the B queue. Default: `xon`.
+    /// X_on of the type B queue. Default: `xon`.
     pub last_xon: Option<f64>,
-    /// Definition of a BDP. Default `hop`.
+    /// Round trip by which a BDP is computed. Default `hop`.
     pub bdp: Bdp,
 }
 
@@ -49,8 +50,8 @@ pub struct PortFcConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bdp {
-    /// One link: bytes that the port sends while a PAUSE travels upstream and the bytes on the wire
-    /// arrive. At 100 Gb/s and a link delay of 1 us, these are 25 KB.
+    /// One link: a BDP is the bytes that the port sends while a PAUSE travels upstream and the
+    /// bytes on the wire arrive. At 100 Gb/s and a link delay of 1 us, these are 25 KB.
     #[default]
     Hop,
     /// The longest base round-trip time of any pair of hosts.

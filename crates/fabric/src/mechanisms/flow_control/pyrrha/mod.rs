@@ -67,10 +67,10 @@ pub struct PyrrhaConfig {
     pub merge: MergePolicy,
     /// Treatment of the queue of a root that has given up. Default `flush`.
     pub soft_merge: SoftMerge,
-    /// Time that an isolation queue made by a MERGE waits for its first packet, or for the first
-    /// PAUSE or RESUME of its root. Without this time, the next PAUSE would make the port give up
-    /// again. Default: 200 times the longest base RTT (the public simulator keeps the queue until
-    /// its first packet has left; here every queue ends).
+    /// Longest time for which an isolation queue made by a MERGE waits for its first packet, or for
+    /// the first PAUSE or RESUME of its root. If the queue were removed at once, the next PAUSE
+    /// would make the port give up again. Default: 200 times the longest base RTT (the public
+    /// simulator keeps the queue until its first packet has left, for ever if none arrives).
     pub merge_grace: Option<Duration>,
     /// True if a switch ignores frames about roots that are its own ports, which keeps routing
     /// loops free of deadlock (section IV-D). Default true; the public simulator does not ignore
@@ -97,8 +97,8 @@ pub enum Organisation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feed {
-    /// Packets move until one has reached the ordinary queue: together, all isolation queues feed
-    /// it at the rate of the port.
+    /// Packets move until one packet has reached the ordinary queue: together, all isolation queues
+    /// feed this queue at the rate of the port.
     LineRate,
     /// One packet of every isolation queue moves: each queue feeds the ordinary queue at the rate
     /// of the port (as in the public simulator).
@@ -147,9 +147,9 @@ pub enum SoftMerge {
 pub enum HostReaction {
     /// Hosts hold back flows that pass a paused root.
     PerFlow,
-    /// No reaction: the first switch buffers.
+    /// No reaction: the first switch buffers the packets.
     None,
-    /// Hosts obey PFC, which the first switch uses with them.
+    /// Hosts obey PFC: the first switch sends them PFC frames.
     Pfc,
 }
 

@@ -28,8 +28,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Dynamic and shared headroom: worst-case headroom per port, the rest shared, flow control of
-/// queues and of ports.
+/// Dynamic and shared headroom: each port reserves worst-case headroom, and queues share the rest
+/// of the buffer. PAUSEs stop a queue or a whole port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DshConfig {
@@ -59,7 +59,8 @@ pub struct DshConfig {
     /// V-A).
     #[schemars(range(min = 0.0001, max = 1.0))]
     pub deviation_weight: f64,
-    /// Mean deviations added to the gradient, k. Default 4 (DSH section V-A).
+    /// Factor k: number of mean deviations that are added to the gradient. Default 4 (DSH section
+    /// V-A).
     #[schemars(range(min = 0.0, max = 1024.0))]
     pub deviation_factor: f64,
     /// Time after which a port that receives a single class gives its queue no shared headroom: the
@@ -68,9 +69,9 @@ pub struct DshConfig {
     /// True if insurance is reserved. Without insurance, packets may be dropped (the ablation of
     /// DSH Figure 21).
     pub insurance: bool,
-    /// True if queues get headroom from the shared pool. Otherwise a queue ends at its threshold,
-    /// and further packets use the insurance and pause the port (the ablation of DSH Figures 15 and
-    /// 25).
+    /// True if queues get headroom from the shared pool. Otherwise no queue takes more than its
+    /// threshold from the pool; further packets use the insurance and pause the port (the ablation
+    /// of DSH Figures 15 and 25).
     pub shared_headroom: bool,
 }
 

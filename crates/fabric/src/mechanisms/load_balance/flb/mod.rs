@@ -42,7 +42,7 @@ pub enum StampPoint {
     DepartureAndQueue,
 }
 
-/// Delay of a path that counts (section 3.1).
+/// Delay by which paths are compared (section 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayOf {
@@ -151,7 +151,8 @@ pub struct FlbConfig {
     /// Time for which a measured delay holds, if no sample is pending. After that, the delay
     /// decreases by the time that passes, as an idle queue drains. Default: two sample periods.
     pub delay_aging: Option<Duration>,
-    /// Stamping point of samples; it also decides if the queue of an uplink counts.
+    /// Point at which samples are stamped. It also decides if a path's delay includes the queue of
+    /// the uplink.
     pub stamp: StampPoint,
     /// Delay of a path that counts.
     pub delay_of: DelayOf,
@@ -168,11 +169,12 @@ pub struct FlbConfig {
     pub threshold: FlbThreshold,
     /// K with `threshold = "static"`; the paper compares 20 % and 30 % of the buffer (Figure 12).
     pub static_threshold: Option<Bytes>,
-    /// d, for the thresholds `delay` and `adaptive`. Default: the delay of the egress port's link.
-    /// In Appendix A, d is the delay from a sender to the edge of a receiver.
+    /// Link delay d in the thresholds `delay` and `adaptive`. Default: the delay of the egress
+    /// port's link. In Appendix A, d is the delay from a sender to the edge of a receiver.
     pub link_delay: Option<Duration>,
-    /// Time for which a flow counts in the n of notices after a packet that found the queue above
-    /// K. Default: `flow_timeout`. Section 3.1 names one timeout, 1 ms, also for congested flows.
+    /// Time for which a flow counts in n, the number of congested flows that a notice carries,
+    /// after one of its packets found the queue above K. Default: `flow_timeout`. Section 3.1 names
+    /// one timeout, 1 ms, also for congested flows.
     pub n_timeout: Option<Duration>,
     /// Shortest time between two notices about a flow at an egress queue. Default: a base
     /// round-trip time of the network.
