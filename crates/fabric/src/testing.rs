@@ -1,7 +1,6 @@
 //! Networks, packets and helpers for unit tests.
 
-use crate::contract::packet::NO_PORT;
-use crate::contract::packet::QueuedPacket;
+use crate::contract::packet::{NO_PORT, QueuedPacket};
 use crate::contract::report::DropCause;
 use crate::contract::{
     AckView, AddedQueues, Admission, BufferPolicy, Choice, CongestionSignal, FlowKey, LoadBalance, PacketContext,

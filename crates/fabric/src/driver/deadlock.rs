@@ -65,7 +65,7 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
             let facts = &fabric.wiring.ports[port.id];
             let peer = &fabric.wiring.ports[facts.peer];
             let held =
-                port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0 || is_passed_on(node, port, *queue));
+                port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0 || is_relayed(node, port, *queue));
             paused.extend(held.map(|queue| ((port.id, queue), facts, peer)));
         }
     }
@@ -136,14 +136,14 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
             }
         }
     }
-    let passed_on = node.flow_control().relayed_pauses(ingress, scope).into_iter();
-    let closed = passed_on.filter(|(port, queue)| node.ports()[*port].is_closed(*queue));
+    let relayed = node.flow_control().relayed_pauses(ingress, scope).into_iter();
+    let closed = relayed.filter(|(port, queue)| node.ports()[*port].is_closed(*queue));
     found.extend(closed.map(|(port, queue)| (node.ports()[port].id, queue)));
     found
 }
 
 /// Returns true if another port's peer is paused as long as `queue` of `port` is closed.
-fn is_passed_on(node: &Node, port: &Port, queue: QueueIx) -> bool {
-    let mut stopping = node.flow_control().upstream_pauses().into_iter();
-    stopping.any(|(ingress, scope)| node.flow_control().relayed_pauses(ingress, scope).contains(&(port.ix, queue)))
+fn is_relayed(node: &Node, port: &Port, queue: QueueIx) -> bool {
+    let mut pauses = node.flow_control().upstream_pauses().into_iter();
+    pauses.any(|(ingress, scope)| node.flow_control().relayed_pauses(ingress, scope).contains(&(port.ix, queue)))
 }

@@ -172,10 +172,9 @@ impl Simulation {
     /// upstream queues were paused, and local maxima of the switches' headroom use.
     pub fn take_ingress(&mut self) -> (Vec<Stop>, Vec<HeadroomPeak>) {
         let (mut stops, mut peaks) = (Vec::new(), Vec::new());
-        for pipeline in
-            self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.switch.as_mut())
+        for switch in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.switch.as_mut())
         {
-            let mut seen = pipeline.take_records(self.now);
+            let mut seen = switch.take_records(self.now);
             stops.append(&mut seen.stops);
             peaks.append(&mut seen.peaks);
         }

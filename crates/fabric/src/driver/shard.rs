@@ -152,10 +152,10 @@ impl Shard {
         let mut memory = Memory { events: self.io.events.heap_bytes(), ..Memory::default() };
         let Memory { nodes, ports, flows, frames, reserved, .. } = &mut memory;
         for node in &self.nodes {
-            let pipeline = node.switch().map_or(0, |pipeline| size_of::<Switch>() as u64 + pipeline.heap_bytes());
+            let switch = node.switch().map_or(0, |switch| size_of::<Switch>() as u64 + switch.heap_bytes());
             nodes.count += 1;
             nodes.bytes += size_of::<Node>() as u64 + node.io.actions.heap_bytes() + node.io.ledger.heap_bytes();
-            ports.bytes += pipeline + node.flow_control.get_heap_size() as u64;
+            ports.bytes += switch + node.flow_control.get_heap_size() as u64;
             ports.count += node.io.ports.len() as u64;
             ports.bytes += node.io.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
             *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);

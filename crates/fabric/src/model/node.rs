@@ -4,8 +4,7 @@
 //! actions into a [`Sink`]. It has no access to the event set, a clock, a file or a socket, so that
 //! a simulator or a real network can drive it.
 
-use crate::contract::packet::NO_PORT;
-use crate::contract::packet::QueuedPacket;
+use crate::contract::packet::{NO_PORT, QueuedPacket};
 use crate::contract::report::DropCause;
 use crate::contract::{FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
 use crate::frame::record::Record;
@@ -226,15 +225,14 @@ impl Node {
 
     /// Fires a mechanism's timer.
     fn wake_mechanism<S: Sink>(&mut self, owner: HookOwner, env: &mut Env<'_, S>) {
-        let Some(switch) = self.switch.as_mut().filter(|_| owner != HookOwner::FlowControl) else {
-            return self.flow_control.on_wake(&mut View::new(env.now, env.fabric, &mut self.io));
+        let Node { io, switch, flow_control, .. } = self;
+        let (hooks, buffer): (&mut dyn PipelineHooks, _) = match (owner, switch) {
+            (HookOwner::FlowControl, _) => return flow_control.on_wake(&mut View::new(env.now, env.fabric, io)),
+            (HookOwner::CongestionPoint, Some(switch)) => (&mut switch.congestion_point, &switch.buffer),
+            (HookOwner::LoadBalance, Some(switch)) => (&mut switch.balancer, &switch.buffer),
+            (HookOwner::CongestionPoint | HookOwner::LoadBalance, None) => return,
         };
-        let access = &mut self.io.access_for(owner, &switch.buffer);
-        let hooks: &mut dyn PipelineHooks = match owner {
-            HookOwner::LoadBalance => &mut switch.balancer,
-            _ => &mut switch.congestion_point,
-        };
-        hooks.on_wake(&mut View::new(env.now, env.fabric, access));
+        hooks.on_wake(&mut View::new(env.now, env.fabric, &mut io.access_for(owner, buffer)));
     }
 
     /// Announces a flow that will start here, later than all flows announced before.
@@ -267,11 +265,11 @@ impl Node {
     /// Passes on all reports and queues all frames that hooks sent, then runs one other action.
     #[inline(never)]
     fn run_next_actions<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        self.report_notes(env);
+        self.deliver_reports(env);
         self.queue_control_frames(env);
         while let Some(notice) = self.io.actions.notices.pop_front() {
             self.send_notice(notice, env);
-            self.report_notes(env);
+            self.deliver_reports(env);
         }
         match self.io.actions.next() {
             Some(Action::Schedule(port)) => SwitchPipeline::new(self, env).schedule(port),
@@ -294,7 +292,7 @@ impl Node {
     }
 
     /// Passes the reports of hooks to the observers.
-    fn report_notes<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+    fn deliver_reports<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         while let Some(report) = self.io.actions.next_report() {
             env.sink.report(report);
         }

@@ -15,8 +15,7 @@
 //! makes enter at [`SwitchPipeline::enqueue_own`], and packets of its queue pairs at
 //! [`SwitchPipeline::schedule`].
 
-use crate::contract::packet::NO_PORT;
-use crate::contract::packet::QueuedPacket;
+use crate::contract::packet::{NO_PORT, QueuedPacket};
 use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, Pressure,

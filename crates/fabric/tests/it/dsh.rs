@@ -98,12 +98,12 @@ fn a_departure_pauses_no_port() {
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 2, 2, psn);
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 3, 3, psn);
     }
-    let stopping = |s: &Script| s.node.flow_control().upstream_pauses().iter().filter(|(port, _)| *port == 0).count();
-    assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (23_000, 1));
+    let pauses = |s: &Script| s.node.flow_control().upstream_pauses().iter().filter(|(port, _)| *port == 0).count();
+    assert_eq!((s.node.switch().unwrap().occupancy().shared, pauses(&s)), (23_000, 1));
     // 10,000 B remain in port 0, more than 2 T = 2 (41,000 - 22,000) / 4.
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
     s.sent_until(2_010_000, 0);
-    assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (22_000, 1));
+    assert_eq!((s.node.switch().unwrap().occupancy().shared, pauses(&s)), (22_000, 1));
 }
 
 /// A packet that is dropped for lack of headroom also triggers a PAUSE.

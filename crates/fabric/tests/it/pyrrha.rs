@@ -500,8 +500,8 @@ fn acks_under_bfc_wait_or_count_or_do_neither() {
         }
         let added: u64 = (8..40).map(|queue| s.node.ports()[0].queue_bytes(queue)).sum();
         assert_eq!(added > 0, waits, "{acks:?}");
-        let stopping = s.node.flow_control().upstream_pauses();
-        assert_eq!(stopping, if counts { vec![(from_switch, PauseScope::Queue(9))] } else { vec![] }, "{acks:?}");
+        let pauses = s.node.flow_control().upstream_pauses();
+        assert_eq!(pauses, if counts { vec![(from_switch, PauseScope::Queue(9))] } else { vec![] }, "{acks:?}");
     }
 }
 

@@ -105,7 +105,7 @@ fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
 /// Flow control whose switches report a fixed state.
 #[derive(Clone, Debug, Default)]
 struct Fixed {
-    stopping: Vec<(PortIx, PauseScope)>,
+    pauses: Vec<(PortIx, PauseScope)>,
     leftover: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl FlowControl for Fixed {}
 
 impl FlowControlAccounts for Fixed {
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
-        self.stopping.clone()
+        self.pauses.clone()
     }
 
     fn leftover(&self) -> Option<String> {
@@ -144,7 +144,7 @@ fn under(fixed: Fixed, at_us: u64) -> Vec<(String, String)> {
 #[test]
 fn a_pause_that_nobody_obeys_is_found_once_all_is_quiet() {
     let scope = PauseScope::Flow(FlowId(7), crate::frame::Direction::Data);
-    let fixed = Fixed { stopping: vec![(1, scope)], ..Default::default() };
+    let fixed = Fixed { pauses: vec![(1, scope)], ..Default::default() };
     let what = "port 1 has paused {Flow(FlowId(7), Data)}, but its peer obeys PAUSEs of {}";
     assert_eq!(under(fixed.clone(), AT_REST), complaint("s0", what));
     assert_eq!(under(fixed, UNDER_WAY), []);

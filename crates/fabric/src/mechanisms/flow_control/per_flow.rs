@@ -249,10 +249,10 @@ impl FlowControl for PerFlow {
 
 impl FlowControlAccounts for PerFlow {
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
-        let mut stopping: Vec<_> =
+        let mut pauses: Vec<_> =
             self.counted.keys().map(|(port, (flow, way))| (*port, PauseScope::Flow(*flow, *way))).collect();
-        stopping.sort_unstable();
-        stopping
+        pauses.sort_unstable();
+        pauses
     }
 
     fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {

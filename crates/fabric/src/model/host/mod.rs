@@ -535,9 +535,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         for (what, amount) in [("notices_received", 1), ("notice_delay_ns", delay), ("notice_links", links)] {
             self.env.sink.report(Report::Count { node: self.node.id, what, amount });
         }
-        let heard = self.pipeline().deliver_notice(frame);
+        let action = self.pipeline().deliver_notice(frame);
         let slot = self.env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
-        let endpoint = self.node.io.endpoint.as_mut().filter(|_| heard == NoticeAction::Forward);
+        let endpoint = self.node.io.endpoint.as_mut().filter(|_| action == NoticeAction::Forward);
         // The slot belongs to the flow's source, but the notice may be addressed to any node.
         if let Some(notice) = self.env.records.notice(frame.record).copied()
             && let (Some(slot), Some(endpoint)) = (slot, endpoint)
