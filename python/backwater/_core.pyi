@@ -12,8 +12,8 @@ __all__ = [
     "Document",
     "Estimate",
     "Plan",
-    "Progress",
     "Run",
+    "RunProgress",
     "ScenarioError",
     "build_info",
     "build_view",
@@ -136,7 +136,7 @@ class Estimate:
 class Run:
     """Simulation in progress."""
 
-    def advance(self, milliseconds: float) -> Progress:
+    def advance(self, milliseconds: float) -> RunProgress:
         """Simulates for some milliseconds of wall-clock time, with the GIL released."""
 
     def finish(self, interrupted: bool) -> str:
@@ -146,7 +146,7 @@ class Run:
         """
 
 @final
-class Progress:
+class RunProgress:
     """Progress of a run."""
 
     time_ps: int

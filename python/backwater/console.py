@@ -211,7 +211,7 @@ def _print_line(line: str | None) -> None:
         err.print(Text(line), soft_wrap=True)
 
 
-def _simulated(state: _core.Progress) -> str:
+def _simulated(state: _core.RunProgress) -> str:
     now = style.duration(state.time_ps)
     return f"{now} of {style.duration(state.end_ps)}" if state.time_ps < state.end_ps else f"{now}, draining"
 
@@ -219,7 +219,7 @@ def _simulated(state: _core.Progress) -> str:
 @contextmanager
 def progress(
     quiet: bool, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[[_core.Progress], None] | None]:
+) -> Iterator[Callable[[_core.RunProgress], None] | None]:
     """Shows progress of a run on standard error: a bar on a terminal, otherwise occasional lines."""
     if quiet:
         yield None
@@ -241,7 +241,7 @@ def progress(
     with bars.Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("", total=1.0, time="building the network", speed="", flows="", paused="")
 
-        def show(state: _core.Progress) -> None:
+        def show(state: _core.RunProgress) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
             bar.update(
                 task,

@@ -13,7 +13,7 @@ from backwater.simulation import RunInterrupted
 if TYPE_CHECKING:
     import altair as alt
 
-    from backwater._core import Progress
+    from backwater._core import RunProgress
     from backwater.plots import Plots
     from backwater.scenario import Scenario
     from backwater.why import Explanation
@@ -57,7 +57,7 @@ def run(
     scenario: Scenario,
     output: str | Path | None = None,
     threads: int = 1,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> Result:
     """Simulates a scenario.
 

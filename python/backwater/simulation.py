@@ -16,7 +16,7 @@ from backwater.directory import FILES, PARTIAL_FILES, ResultDirectory
 from backwater.errors import BackwaterError
 
 if TYPE_CHECKING:
-    from backwater._core import Progress
+    from backwater._core import RunProgress
     from backwater.scenario import Scenario
 
 # Wall time between two progress reports; also the maximum delay of ^C.
@@ -73,7 +73,7 @@ def run(
     scenario: Scenario,
     output: str | Path | None = None,
     threads: int = 1,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> ResultDirectory:
     """Simulates a scenario; see `backwater.result.run` for arguments and errors."""
     if output is None:
@@ -93,7 +93,7 @@ def simulate(
     scenario: Scenario,
     directory: Path,
     threads: int,
-    progress: Callable[[Progress], None] | None,
+    progress: Callable[[RunProgress], None] | None,
     stop_ps: int | None = None,
 ) -> tuple[ResultDirectory, bool]:
     """Simulates a scenario into a directory locked by the caller. Returns the result, and true if ^C ended the run.
@@ -124,7 +124,7 @@ def simulate(
 
 
 def simulate_temporarily(
-    scenario: Scenario, threads: int, progress: Callable[[Progress], None] | None, stop_ps: int | None = None
+    scenario: Scenario, threads: int, progress: Callable[[RunProgress], None] | None, stop_ps: int | None = None
 ) -> tuple[ResultDirectory, bool]:
     """Simulates a scenario into a temporary directory, which is deleted with the result."""
     directory = tempfile.TemporaryDirectory(prefix="backwater-")

@@ -114,9 +114,9 @@ def test_progress_is_reported_and_an_interrupted_run_keeps_its_result() -> None:
         "run": {"until": "10 s"},
         "traffic": [{"kind": "long-lived", "pairs": [["h0", "h2"], ["h1", "h2"]]}],
     }
-    states: list[_core.Progress] = []
+    states: list[_core.RunProgress] = []
 
-    def interrupt(state: _core.Progress) -> None:
+    def interrupt(state: _core.RunProgress) -> None:
         states.append(state)
         if len(states) == 2:
             raise KeyboardInterrupt

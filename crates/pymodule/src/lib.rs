@@ -9,10 +9,10 @@ use backwater_analysis::{Question, headroom, tofino};
 use backwater_engine::Time;
 use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
-use backwater_export::{ExportError, Window, view};
+use backwater_export::{ExportError, TimeWindow, view};
 use backwater_fabric::driver::memory::Memory;
 use backwater_identity::BUILD;
-use backwater_runner::{RunError, RunProgress, SCHEMA_VERSION, tables, topology_json};
+use backwater_runner::{RunError, SCHEMA_VERSION, tables, topology_json};
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
     Diagnostic, Document as Written, JsonKey, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc,
@@ -245,11 +245,11 @@ struct Run(Mutex<Option<backwater_runner::Run>>);
 
 #[pymethods]
 impl Run {
-    fn advance(&self, py: Python<'_>, milliseconds: f64) -> PyResult<Progress> {
+    fn advance(&self, py: Python<'_>, milliseconds: f64) -> PyResult<RunProgress> {
         let wall = seconds_of(milliseconds / 1000.0)?;
         py.detach(|| {
             let mut run = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            run.as_mut().map(|run| Progress::from(run.advance(wall)))
+            run.as_mut().map(|run| RunProgress::from(run.advance(wall)))
         })
         .ok_or_else(|| PyRuntimeError::new_err("the run is already finished"))
     }
@@ -273,7 +273,7 @@ impl Run {
 
 /// Progress of a run.
 #[pyclass(frozen, get_all)]
-struct Progress {
+struct RunProgress {
     time_ps: u64,
     end_ps: u64,
     events: u64,
@@ -285,11 +285,19 @@ struct Progress {
     done: bool,
 }
 
-impl From<RunProgress> for Progress {
-    fn from(run: RunProgress) -> Progress {
-        let RunProgress { time_ps, end_ps, events, packet_hops, .. } = run;
-        let RunProgress { live_flows, finished_flows, started_flows, paused_ports, done, .. } = run;
-        Progress { time_ps, end_ps, events, packet_hops, live_flows, finished_flows, started_flows, paused_ports, done }
+impl From<backwater_runner::RunProgress> for RunProgress {
+    fn from(run: backwater_runner::RunProgress) -> RunProgress {
+        RunProgress {
+            time_ps: run.time_ps,
+            end_ps: run.end_ps,
+            events: run.events,
+            packet_hops: run.packet_hops,
+            live_flows: run.live_flows,
+            finished_flows: run.finished_flows,
+            started_flows: run.started_flows,
+            paused_ports: run.paused_ports,
+            done: run.done,
+        }
     }
 }
 
@@ -312,7 +320,7 @@ fn tofino_memory(k: u64) -> PyResult<String> {
 }
 
 /// Returns the headroom that a switch needs, and the buffer under each scheme, as JSON. `switch` is
-/// JSON with the fields of [`headroom::Switch`].
+/// JSON with the fields of [`headroom::SwitchSpec`].
 #[pyfunction]
 fn headroom_plan(switch: &str) -> PyResult<String> {
     answer(switch, headroom::plan)
@@ -415,7 +423,7 @@ fn export_perfetto(py: Python<'_>, directory: &str, output: &str) -> PyResult<u6
 /// Writes the frames of a result as a capture, all of them or those in a window. Returns their
 /// number.
 #[pyfunction]
-fn export_pcapng(py: Python<'_>, directory: &str, output: &str, window: Option<Window>) -> PyResult<u64> {
+fn export_pcapng(py: Python<'_>, directory: &str, output: &str, window: Option<TimeWindow>) -> PyResult<u64> {
     py.detach(|| backwater_export::pcapng::export(Path::new(directory), Path::new(output), window))
         .map_err(export_error)
 }
@@ -496,7 +504,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Document>()?;
     module.add_class::<Plan>()?;
     module.add_class::<Run>()?;
-    module.add_class::<Progress>()?;
+    module.add_class::<RunProgress>()?;
     module.add_class::<Estimate>()?;
     module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
     module.add("VIEW_VERSION", view::VERSION)?;

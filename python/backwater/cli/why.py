@@ -63,7 +63,7 @@ def why(
 
 
 def _listed(
-    result: ResultDirectory, threads: int, base: Path, progress: Callable[[_core.Progress], None] | None
+    result: ResultDirectory, threads: int, base: Path, progress: Callable[[_core.RunProgress], None] | None
 ) -> View:
     """Returns the slowest flows with their largest reasons."""
     flows = [victim.flow for victim in victims.slowest(result)]

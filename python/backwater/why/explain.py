@@ -16,7 +16,7 @@ from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait, 
 from backwater.why.rerun import DiffersError, Rerun
 
 if TYPE_CHECKING:
-    from backwater._core import Progress
+    from backwater._core import RunProgress
 
 # Maximum number of ports with signals for which the sharing flows are determined.
 _FEW: Final = 4
@@ -29,7 +29,7 @@ def explain(
     flow: int,
     threads: int = 1,
     base_dir: str | Path = ".",
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> Explanation:
     """Explains the time of a flow.
 
@@ -84,7 +84,7 @@ def recorded(
     flows: Sequence[dict[str, Any]],
     threads: int = 1,
     base_dir: str | Path = ".",
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> ResultDirectory:
     """Returns a run with the terms and signals of flows, given by their rows: the result itself or a rerun.
 

@@ -16,7 +16,7 @@ from backwater.scenario import Scenario
 from backwater.simulation import simulate_temporarily
 
 if TYPE_CHECKING:
-    from backwater._core import Progress
+    from backwater._core import RunProgress
 
 
 class DiffersError(ResultError):
@@ -39,7 +39,7 @@ class Rerun:
     rows: Sequence[dict[str, Any]]
     threads: int
     base_dir: str | Path
-    progress: Callable[[Progress], None] | None
+    progress: Callable[[RunProgress], None] | None
 
     @property
     def may_differ(self) -> str:
