@@ -1,12 +1,12 @@
 //! Answers all questions about a network and its traffic in one call, with names instead of
 //! numbers.
 
-use crate::blocking::{Blocking, Cause, Counterexample};
+use crate::blocking::{Blocking, BlockingCause, Counterexample};
 use crate::case::Case;
 use crate::dependency::Dependencies;
 use crate::graph::{QueueGraph, QueueNumber};
 use crate::network;
-use crate::overflow::{self, overflows};
+use crate::overflow::{Overflow, overflows};
 use crate::protocol::{self, Protocol};
 use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::ids::PortId;
@@ -37,7 +37,7 @@ pub struct Question {
 
 /// Answer to a [`Question`].
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
+pub struct AnalysisAnswer {
     /// Number of analysed flows.
     pub flows: usize,
     /// Congested ports.
@@ -71,14 +71,14 @@ pub struct ProtocolAnswer {
     /// without a cycle.
     pub cycle: Vec<QueueName>,
     /// Queues that can overflow.
-    pub overflows: Vec<Overflow>,
+    pub overflows: Vec<OverflowAnswer>,
     /// Number of traffic classes that the flows need, if the protocol has queues per class.
     pub classes: Option<usize>,
 }
 
 /// A queue that can overflow, since its arrivals are not paused.
 #[derive(Clone, Debug, Serialize)]
-pub struct Overflow {
+pub struct OverflowAnswer {
     /// The queue.
     pub queue: QueueName,
     /// Upstream queue.
@@ -160,7 +160,7 @@ pub fn analyze(
     spec: NetworkSpec,
     flows: impl IntoIterator<Item = FlowSpec>,
     question: &Question,
-) -> Result<Answer, Vec<Diagnostic>> {
+) -> Result<AnalysisAnswer, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut protocols = protocols(question, &mut errors);
     if question.flows == 0 {
@@ -192,7 +192,7 @@ pub fn analyze(
         congested.extend(network::congested(&fabric.wiring, &analysed));
     }
     let case = network::case(&fabric, analysed, congested);
-    Ok(Answer {
+    Ok(AnalysisAnswer {
         flows: case.flows().len(),
         congested: case.congested().iter().map(|port| case.port(*port).name.clone()).collect(),
         own_root_rule: question.own_root_rule,
@@ -277,7 +277,7 @@ fn protocol_answer(case: &Case, protocol: &dyn Protocol, names: bool) -> Protoco
         cause: port(found.cause),
         culprit: case.flow(found.culprit).name.clone(),
     };
-    let paused = |cause: &Cause| {
+    let paused = |cause: &BlockingCause| {
         let flows: BTreeSet<_> = cause.paused_queues.iter().flat_map(|queue| &graph.flows[*queue]).collect();
         Paused {
             ports: cause.paused_ports.iter().map(|at| port(*at)).collect(),
@@ -285,7 +285,7 @@ fn protocol_answer(case: &Case, protocol: &dyn Protocol, names: bool) -> Protoco
             flows: flows.into_iter().map(|flow| case.flow(*flow).name.clone()).collect(),
         }
     };
-    let cause = |cause: &Cause| CauseAnswer {
+    let cause = |cause: &BlockingCause| CauseAnswer {
         port: port(cause.port),
         congested_flows: cause.congested_flows,
         paused_ports: cause.paused_ports.len(),
@@ -294,7 +294,7 @@ fn protocol_answer(case: &Case, protocol: &dyn Protocol, names: bool) -> Protoco
         innocent_flows: cause.innocent_flows,
         paused: names.then(|| paused(cause)),
     };
-    let overflow = |found: &overflow::Overflow| Overflow {
+    let overflow = |found: &Overflow| OverflowAnswer {
         queue: queue(found.queue),
         feeder: queue(found.feeder),
         flow: case.flow(found.flow).name.clone(),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub struct Blocking {
     /// Effects of each congested port, in ascending order.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<BlockingCause>,
     /// Ports where an innocent flow shares a potentially paused queue.
     pub blocked_at: BTreeSet<PortId>,
     /// Number of congested or potentially paused queues of each port. Ports without such queues are
@@ -23,7 +23,7 @@ pub struct Blocking {
 
 /// Effects of one congested port.
 #[derive(Clone, Debug)]
-pub struct Cause {
+pub struct BlockingCause {
     /// Congested port.
     pub port: PortId,
     /// Number of congested flows, which pass the port (definition 3).
@@ -108,7 +108,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn cause(&mut self, port: PortId) -> Cause {
+    fn cause(&mut self, port: PortId) -> BlockingCause {
         let Search { case, protocol, graph, .. } = *self;
         [&mut self.through, &mut self.paused_flows, &mut self.paused_queues].into_iter().for_each(Marks::clear);
         let congested_flows = case.through(port);
@@ -159,7 +159,7 @@ impl Search<'_> {
                 }
             }
         }
-        Cause {
+        BlockingCause {
             port,
             congested_flows: congested_flows.len(),
             paused_ports: paused.iter().map(|(queue, _)| graph.queues[*queue].port).collect(),

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// A switch and its cables.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Switch {
+pub struct SwitchSpec {
     /// Rate of every port.
     pub rate: Rate,
     /// One-way propagation delay of every cable.
@@ -74,7 +74,7 @@ pub struct Scheme {
 
 /// Headroom need of a switch, and the buffer under each scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Plan {
+pub struct HeadroomPlan {
     /// Need of one lossless queue.
     pub need: Need,
     /// Schemes.
@@ -84,7 +84,7 @@ pub struct Plan {
 /// Bytes for the pause response in Equation 1: 60 quanta.
 const RESPONSE_BYTES: u64 = 3840;
 
-impl Switch {
+impl SwitchSpec {
     fn check(&self) -> Result<(), Diagnostic> {
         let reject = |wrong: bool, field, rule: &str| match wrong {
             true => Err(Diagnostic::error(field, rule)),
@@ -132,7 +132,7 @@ impl Switch {
 ///
 /// # Errors
 /// If a field is out of range. Reports the first such field.
-pub fn plan(switch: &Switch) -> Result<Plan, Diagnostic> {
+pub fn plan(switch: &SwitchSpec) -> Result<HeadroomPlan, Diagnostic> {
     switch.check()?;
     let spec = switch.network();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -166,7 +166,7 @@ pub fn plan(switch: &Switch) -> Result<Plan, Diagnostic> {
             may_drop: !config.facts().is_lossless,
         }
     };
-    Ok(Plan { need, schemes: schemes.into_iter().map(scheme).collect() })
+    Ok(HeadroomPlan { need, schemes: schemes.into_iter().map(scheme).collect() })
 }
 
 /// Input of SONiC's formula for a port of an NVIDIA Spectrum switch (swss,

@@ -28,7 +28,7 @@ pub mod overflow;
 pub mod protocol;
 pub mod tofino;
 
-pub use answer::{Answer, Question, analyze};
+pub use answer::{AnalysisAnswer, Question, analyze};
 pub use blocking::{Blocking, Counterexample};
 pub use case::{Case, Flow, Path, Port};
 pub use dependency::Dependencies;

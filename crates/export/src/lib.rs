@@ -12,7 +12,7 @@ mod run;
 mod tables;
 pub mod view;
 
-pub use tables::Window;
+pub use tables::TimeWindow;
 
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use crate::ExportError;
 use crate::frames::{Sent, bytes};
 use crate::run::{Port, Run};
-use crate::tables::{self, Window};
+use crate::tables::{self, TimeWindow};
 use backwater_columns::ByteArray;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -26,7 +26,7 @@ const PICOSECONDS: u8 = 12;
 /// # Errors
 ///
 /// If the run has no trace, frames do not match real headers, or a file cannot be read or written.
-pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result<u64, ExportError> {
+pub fn export(directory: &Path, output: &Path, window: Option<TimeWindow>) -> Result<u64, ExportError> {
     let run = Run::with_flows(directory)?;
     run.need_trace(directory)?;
     if run.framing != "rocev2" {

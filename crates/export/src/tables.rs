@@ -23,7 +23,7 @@ pub(crate) struct Numbers(Vec<Option<u64>>);
 pub(crate) struct Names(Vec<Option<ByteArray>>);
 
 /// Time window: start, and end (exclusive), ps.
-pub type Window = (u64, u64);
+pub type TimeWindow = (u64, u64);
 
 fn open(path: &Path) -> Result<SerializedFileReader<File>, ParquetError> {
     SerializedFileReader::new(File::open(path)?)
@@ -43,7 +43,7 @@ pub(crate) fn row_count(path: &Path) -> Result<u64, ExportError> {
 /// `time_ps`, the first column, lies outside it.
 pub(crate) fn read(
     path: &Path,
-    window: Option<Window>,
+    window: Option<TimeWindow>,
     mut handle: impl FnMut(&Rows<'_>) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
     let file = open(path).map_err(read_error(path))?;
@@ -56,7 +56,7 @@ pub(crate) fn read(
 }
 
 /// Returns true if a row group may have times within `window`.
-fn overlaps(group: &RowGroupMetaData, window: Option<Window>) -> bool {
+fn overlaps(group: &RowGroupMetaData, window: Option<TimeWindow>) -> bool {
     let Some((from, until)) = window else { return true };
     match group.column(0).statistics() {
         Some(Statistics::Int64(times)) => {

@@ -18,7 +18,7 @@ enum Kind {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Node {
+struct TopologyNode {
     name: String,
     #[serde(with = "Kind")]
     kind: NodeKind,
@@ -45,9 +45,12 @@ struct Link {
 /// * `faults`: `link` (index in `links`), `down_ps` and `up_ps` (null if the link stays down).
 pub fn topology_json(spec: &NetworkSpec) -> Value {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let node =
-        |(id, node): (NodeId, &NodeSpec)| Node { name: node.name.clone(), kind: node.kind, layer: wiring.layer(id) };
-    let nodes: Vec<Node> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
+    let node = |(id, node): (NodeId, &NodeSpec)| TopologyNode {
+        name: node.name.clone(),
+        kind: node.kind,
+        layer: wiring.layer(id),
+    };
+    let nodes: Vec<TopologyNode> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
     let end = |port: PortId| {
         let port = &wiring.ports[port];
         let name = spec.nodes[port.node].name.clone();
@@ -73,7 +76,7 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
 /// Part of `topology.json` that [`shortest_paths`] reads.
 #[derive(Deserialize)]
 struct Topology {
-    nodes: Vec<Node>,
+    nodes: Vec<TopologyNode>,
     links: Vec<Link>,
 }
 
@@ -89,7 +92,7 @@ pub fn shortest_paths(topology: &str, pairs: &[(String, String)]) -> Result<Vec<
         serde_json::from_str(topology).map_err(|error| format!("invalid topology: {error}"))?;
     let numbers: HashMap<&str, NodeId> = nodes.iter().map(|node| node.name.as_str()).zip((0..).map(NodeId)).collect();
     let number = |name: &str| numbers.get(name).copied().ok_or_else(|| format!("there is no node \"{name}\""));
-    let node = |node: &Node| NodeSpec { name: node.name.clone(), kind: node.kind };
+    let node = |node: &TopologyNode| NodeSpec { name: node.name.clone(), kind: node.kind };
     let link = |link: &Link| {
         let (rate, delay) = (Rate::from_bps(link.rate_bps), Duration::from_ps(link.delay_ps));
         Ok(LinkSpec::new(number(&link.a)?, number(&link.b)?, rate, delay))

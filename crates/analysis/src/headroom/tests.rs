@@ -1,7 +1,7 @@
 use super::*;
 
-fn switch() -> Switch {
-    Switch {
+fn switch() -> SwitchSpec {
+    SwitchSpec {
         rate: Rate::from_gbps(100),
         delay: Duration::from_us(2),
         mtu: 1500,
@@ -36,7 +36,7 @@ fn the_evaluation_of_dsh() {
 /// DSH section III-A: a Trident2 needs 5.33 of its 12 MiB, which is 44.4 %.
 #[test]
 fn the_trident_of_dsh() {
-    let trident = Switch {
+    let trident = SwitchSpec {
         rate: Rate::from_gbps(40),
         delay: Duration::from_ns(1500),
         classes: 8,
@@ -53,27 +53,30 @@ fn the_trident_of_dsh() {
 /// the buffer, no shared buffer is left.
 #[test]
 fn edges() {
-    let single = plan(&Switch { classes: 1, ..switch() }).unwrap();
+    let single = plan(&SwitchSpec { classes: 1, ..switch() }).unwrap();
     assert_eq!(single.schemes[0].headroom, single.schemes[1].headroom);
-    let small = plan(&Switch { buffer: Bytes(10_000_000), ..switch() }).unwrap();
+    let small = plan(&SwitchSpec { buffer: Bytes(10_000_000), ..switch() }).unwrap();
     assert_eq!(small.schemes[0].shared, None);
     assert!(small.schemes[1].shared.is_some());
     // Equation 1 allows 3840 B for the response time, which is 307.2 ns at 100 Gb/s. Headroom for a
     // longer response time is added.
-    let slow = plan(&Switch { response: Duration::from_ns(1000), ..switch() }).unwrap();
+    let slow = plan(&SwitchSpec { response: Duration::from_ns(1000), ..switch() }).unwrap();
     assert_eq!(slow.need.equation_1, 56_840 + 12_500 - 3840);
 }
 
 #[test]
 fn wrong_fields_are_rejected_by_name() {
-    let error = |switch: Switch| {
+    let error = |switch: SwitchSpec| {
         let error = plan(&switch).unwrap_err();
         format!("{} {}", error.path, error.message)
     };
-    assert_eq!(error(Switch { mtu: 100, ..switch() }), "mtu must be from 256 B to 9234 B");
-    assert_eq!(error(Switch { classes: 9, ..switch() }), "classes must be from 1 to 8");
-    assert_eq!(error(Switch { ports: 0, ..switch() }), "ports must be from 1 to 1024");
-    assert_eq!(error(Switch { delay: Duration::ZERO, ..switch() }), "delay must be longer than 0 s and at most 10 ms");
+    assert_eq!(error(SwitchSpec { mtu: 100, ..switch() }), "mtu must be from 256 B to 9234 B");
+    assert_eq!(error(SwitchSpec { classes: 9, ..switch() }), "classes must be from 1 to 8");
+    assert_eq!(error(SwitchSpec { ports: 0, ..switch() }), "ports must be from 1 to 1024");
+    assert_eq!(
+        error(SwitchSpec { delay: Duration::ZERO, ..switch() }),
+        "delay must be longer than 0 s and at most 10 ms"
+    );
 }
 
 /// SONiC's table for the SN5610N (Spectrum-4, `pg_profile_lookup.ini`), with 10 % small packets.

@@ -23,7 +23,7 @@ struct Checker<'s> {
 }
 
 /// Values that a schema allows, after references, options and unions are resolved.
-enum Shape<'s> {
+enum SchemaShape<'s> {
     /// Tables distinguished by the name of their tag.
     Tagged { tag: &'s str, variants: Vec<(&'s str, &'s Value)> },
     /// One of these names.
@@ -46,13 +46,13 @@ impl<'s> Checker<'s> {
         target.map_or(schema, |target| self.resolve(target))
     }
 
-    fn shape(&self, schema: &'s Value) -> Shape<'s> {
+    fn shape(&self, schema: &'s Value) -> SchemaShape<'s> {
         let schema = self.resolve(schema);
         if let Some(names) = names(schema) {
-            return Shape::Names(names);
+            return SchemaShape::Names(names);
         }
         let Some(alternatives) = ["oneOf", "anyOf"].iter().find_map(|keyword| schema[*keyword].as_array()) else {
-            return Shape::Plain(schema);
+            return SchemaShape::Plain(schema);
         };
         let alternatives: Vec<_> =
             alternatives.iter().map(|schema| self.resolve(schema)).filter(|schema| schema["type"] != "null").collect();
@@ -60,14 +60,14 @@ impl<'s> Checker<'s> {
             return self.shape(only);
         }
         if let Some(names) = alternatives.iter().map(|schema| names(schema)).collect::<Option<Vec<_>>>() {
-            return Shape::Names(names.concat());
+            return SchemaShape::Names(names.concat());
         }
         let tagged = |tag| {
             alternatives.iter().map(|schema| Some((schema["properties"][tag]["const"].as_str()?, *schema))).collect()
         };
         match tagged("kind") {
-            Some(variants) => Shape::Tagged { tag: "kind", variants },
-            None => Shape::Union(alternatives),
+            Some(variants) => SchemaShape::Tagged { tag: "kind", variants },
+            None => SchemaShape::Union(alternatives),
         }
     }
 
@@ -82,8 +82,8 @@ impl<'s> Checker<'s> {
             return;
         }
         match self.shape(schema) {
-            Shape::Tagged { tag, variants } => self.tagged(tag, &variants, node, path),
-            Shape::Names(names) => match &node.content {
+            SchemaShape::Tagged { tag, variants } => self.tagged(tag, &variants, node, path),
+            SchemaShape::Names(names) => match &node.content {
                 Content::Scalar(Value::String(name)) if names.contains(&name.as_str()) => {}
                 Content::Scalar(Value::String(name)) => {
                     self.report(node, Diagnostic::error(path, "unknown name").hint(allowed_names(name, &names)));
@@ -93,8 +93,8 @@ impl<'s> Checker<'s> {
                     Diagnostic::error(path, "must be a name").hint(format!("allowed: {}", names.join(", "))),
                 ),
             },
-            Shape::Union(alternatives) => self.union(&alternatives, node, path),
-            Shape::Plain(plain) => {
+            SchemaShape::Union(alternatives) => self.union(&alternatives, node, path),
+            SchemaShape::Plain(plain) => {
                 match (&node.content, plain["type"].as_str().or_else(|| listed(&plain["type"]).next())) {
                     (Content::Table(entries), Some("object")) => self.table(plain, entries, &[], node, path),
                     (Content::List(items), Some("array")) => self.list(plain, items, node, path),
@@ -321,13 +321,15 @@ impl<'s> Checker<'s> {
     /// Returns a line that would add a missing option.
     fn example(&self, field: &'s Value, name: &str) -> Option<String> {
         Some(match self.shape(field) {
-            Shape::Tagged { tag, variants } => format!("{name} = {{ {tag} = \"{}\" }}", variants.first()?.0),
-            Shape::Names(names) => format!("{name} = \"{}\"", names.first()?),
-            Shape::Union(_) => return None,
-            Shape::Plain(plain) => match plain["type"].as_str()? {
+            SchemaShape::Tagged { tag, variants } => format!("{name} = {{ {tag} = \"{}\" }}", variants.first()?.0),
+            SchemaShape::Names(names) => format!("{name} = \"{}\"", names.first()?),
+            SchemaShape::Union(_) => return None,
+            SchemaShape::Plain(plain) => match plain["type"].as_str()? {
                 "string" => format!("{name} = {}", plain["examples"].get(0)?),
                 "array" => match self.shape(&plain["items"]) {
-                    Shape::Tagged { tag, variants } => format!("[[{name}]] with {tag} = \"{}\"", variants.first()?.0),
+                    SchemaShape::Tagged { tag, variants } => {
+                        format!("[[{name}]] with {tag} = \"{}\"", variants.first()?.0)
+                    }
                     _ => return None,
                 },
                 _ => return None,

@@ -1,7 +1,7 @@
 //! One part of the traffic: collects its flows, notes and errors.
 
 use super::schedule::{InClasses, Listed, Schedule, draw};
-use super::sizes::{Distribution, Sizes};
+use super::sizes::{Distribution, FlowSizes};
 use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::counted;
@@ -189,7 +189,7 @@ impl<'a> Part<'a> {
 
     /// Returns the sampler of sizes and its label.
     pub(super) fn sizes(&mut self, key: &str, config: &SizesConfig) -> Option<(String, Distribution)> {
-        let Sizes { label, distribution, notes } =
+        let FlowSizes { label, distribution, notes } =
             self.collect_errors(config.resolve(&self.field(key), self.scene.base_dir))?;
         notes.into_iter().for_each(|note| self.note(note));
         Some((label, distribution))

@@ -102,7 +102,7 @@ impl SizesConfig {
     ///
     /// # Errors
     /// If options contradict each other or a file cannot be read. Paths are below `field`.
-    pub fn resolve(&self, field: &str, base_dir: &Path) -> Result<Sizes, Vec<Diagnostic>> {
+    pub fn resolve(&self, field: &str, base_dir: &Path) -> Result<FlowSizes, Vec<Diagnostic>> {
         let table = &self.0;
         let error = |key: &str, message: String| vec![Diagnostic::error(format!("{field}{key}"), message)];
         let given = [table.name.is_some(), table.path.is_some(), table.fixed.is_some(), table.uniform.is_some()];
@@ -164,19 +164,19 @@ impl SizesConfig {
                 (format!("{label} in steps of {}", Bytes(unit)), Distribution::multiples(unit, from / unit, to / unit))
             }
         };
-        let Some(limit) = table.truncate else { return Ok(Sizes { label, distribution, notes }) };
+        let Some(limit) = table.truncate else { return Ok(FlowSizes { label, distribution, notes }) };
         let Some(truncated) = distribution.truncate(limit.get()) else {
             return Err(error(".truncate", format!("is below the smallest size of {label}")));
         };
         let lost = 100.0 * (1.0 - distribution.cumulative(limit.get()));
         notes.push(format!("{label} excludes the {} % of flows above {limit}", round(lost, 3)));
-        Ok(Sizes { label: format!("{label} up to {limit}"), distribution: truncated, notes })
+        Ok(FlowSizes { label: format!("{label} up to {limit}"), distribution: truncated, notes })
     }
 }
 
 /// A sampler of sizes, ready for use.
 #[derive(Clone, Debug)]
-pub struct Sizes {
+pub struct FlowSizes {
     /// Name in notes.
     pub label: String,
     /// Sampler.

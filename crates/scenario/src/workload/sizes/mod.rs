@@ -7,7 +7,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Interpolation, Sizes, SizesConfig, SizesTable};
+pub use config::{FlowSizes, Interpolation, SizesConfig, SizesTable};
 pub(crate) use config::{bytes, round};
 pub use distribution::{Distribution, Knot, MAX_BYTES};
 pub use library::{LIBRARY, library};
