@@ -57,8 +57,7 @@ pub trait FlowControlAccounts {
         None
     }
 
-    /// Returns the peak number of queues in use at any one port so far, without the queues of the
-    /// classes.
+    /// Returns the peak number of queues in use at any one port so far. Class queues do not count.
     fn most_queues_used(&self) -> QueueIx {
         0
     }

@@ -216,8 +216,8 @@ mod tests {
         }
     }
 
-    /// The next switch spreads again the flows that one switch sends through one port, because
-    /// seeds differ.
+    /// The flows that one switch sends through one port are spread again by the next switch,
+    /// because seeds differ.
     #[test]
     fn choices_of_consecutive_tiers_are_independent() {
         for ports in [2, 4, 8] {

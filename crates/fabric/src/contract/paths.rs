@@ -29,7 +29,8 @@ pub trait Paths {
 
     /// Returns the route back to `source` for a notice on `packet`, which arrived through
     /// `ingress`. The route reverses the packet's path if the packet's route or `trail` records
-    /// this path; otherwise it is any path. Its first hop, through `ingress`, is already taken.
+    /// this path; otherwise it is any path. The returned route starts after its first hop, which
+    /// leads through `ingress`.
     fn reverse_route(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
 
     /// Returns the port through which a packet of `flow` leaves the node at the other end of

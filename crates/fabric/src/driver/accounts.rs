@@ -52,8 +52,9 @@ impl Simulation {
         Some(Box::new(account))
     }
 
-    /// Returns, for every incomplete flow, the time up to now of the packet that its receiver
-    /// expects, if that packet is in the network. Of several copies, the one sent first counts.
+    /// Returns, for every incomplete flow, the breakdown up to now of the packet that its receiver
+    /// expects, if that packet is in the network. Of several copies of the packet, the copy sent
+    /// first counts.
     pub(super) fn stuck(&self) -> BTreeMap<FlowId, Journey> {
         let mut stuck = BTreeMap::new();
         if self.shards.iter().flat_map(|shard| &shard.nodes).all(|node| node.io.ledger.is_none()) {

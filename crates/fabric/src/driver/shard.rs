@@ -1,11 +1,11 @@
 //! A shard: a part of the nodes, with their wires and pending events. Every event of a shard
 //! concerns one of its nodes.
 //!
-//! Events are ordered by time, kind and entity. This order does not depend on the partition. Of
-//! frames that arrive in the same picosecond, the frame whose sender has the shortest burst is
-//! handled first. An order by port alone would always favour the same port, and ties are common
-//! among hosts that PFC resumed (`docs/decisions/`). Frames for other shards are put into an outbox
-//! and arrive at least one link delay later.
+//! Events are ordered by time, kind and entity. This order does not depend on the partition. A
+//! burst is a sequence of frames without gaps. Of frames that arrive in the same picosecond, the
+//! frame whose sender has the shortest burst is handled first. An order by port alone would always
+//! favour the same port, and ties are common among hosts that PFC resumed (`docs/decisions/`).
+//! Frames for other shards are put into an outbox and arrive at least one link delay later.
 
 use crate::contract::PortFacts;
 use crate::contract::report::Report;

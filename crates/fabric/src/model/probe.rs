@@ -86,8 +86,8 @@ struct IngressQueue {
     ended: Option<Stop>,
     /// Bytes counted in the open window of `ended`, or else of `stop`.
     count: Option<Count>,
-    /// Time of the last arrival, and the headroom in use then. The packet that triggers a PAUSE may
-    /// depart at the same time.
+    /// Time of the last arrival, and the headroom in use then. This headroom counts for a PAUSE of
+    /// that time, even if the packet that triggered the PAUSE departs at once.
     arrival: (Time, u64),
 }
 

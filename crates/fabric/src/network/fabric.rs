@@ -234,7 +234,7 @@ impl Fabric {
 
     /// Returns the port through which a packet that is routed hop by hop leaves the neighbour of
     /// `port`, if it is known in advance. Otherwise returns the next port that the packet certainly
-    /// passes: the one at its destination's only switch.
+    /// passes: the last port of its path, if the destination has only one switch.
     fn predicted_port(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
         let node = self.wiring.peer(&self.wiring.ports[port]);
         if destination == node {

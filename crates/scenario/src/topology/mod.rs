@@ -69,7 +69,7 @@ trait TopologyOptions {
     /// Every wrong option, with its path.
     fn draft(&self, base_dir: &Path) -> Result<Draft, Vec<Diagnostic>>;
 
-    /// Values of options that follow from others, by name.
+    /// Returns the values of options that follow from other options, by name.
     fn effective_values(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
     }
@@ -84,7 +84,7 @@ impl TopologyConfig {
         self.options().draft(base_dir)?.finish()
     }
 
-    /// Values of options that follow from others, by name.
+    /// Returns the values of options that follow from other options, by name.
     pub(crate) fn effective_values(&self) -> Vec<(&'static str, Value)> {
         self.options().effective_values()
     }

@@ -78,7 +78,7 @@ impl TierLinks {
         checks.link("uplink_rate", "uplink_delay", uplink);
     }
 
-    /// Values of options that follow from others, by name.
+    /// Returns the values of options that follow from other options, by name.
     pub(super) fn effective_values(&self) -> Vec<(&'static str, Value)> {
         let [host_link, uplink] = self.properties(0.0);
         vec![

@@ -25,7 +25,7 @@ pub(super) trait TrafficOptions {
         false
     }
 
-    /// Values of unset options in the fabric `graph`, by name.
+    /// Returns the values of unset options in the fabric `graph`, by name.
     fn effective_values(&self, _graph: &Graph) -> Vec<(&'static str, Value)> {
         Vec::new()
     }

@@ -277,8 +277,8 @@ impl ReactionPoint for MpRdma {
             self.repeated.pop_first();
         }
         self.cwnd = (self.cwnd + change - if is_late { self.slow_path_cut } else { 0.0 }).max(1.0);
-        // The ACK releases a packet for the one that has left the network, plus the growth of the
-        // window.
+        // The ACK releases one packet in place of the packet that has left the network, and more
+        // packets by the growth of the window.
         let released = (self.packets() + 1).saturating_sub(before) as usize;
         let path = ack.path.filter(|_| !is_late);
         self.latest = path.or(self.latest);

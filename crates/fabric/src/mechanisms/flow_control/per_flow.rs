@@ -1,9 +1,9 @@
 //! A queue for every flow: the upper bound of flow control, with as many queues as flows (Pyrrha
 //! section II-C).
 //!
-//! The pause rule is BFC's. A packet that finds its flow's queue longer than its share of a one-hop
-//! BDP is counted until it departs. While any packet of a flow is counted, the flow is paused
-//! upstream.
+//! The pause rule is BFC's. A packet that finds its flow's queue longer than the queue's share of a
+//! one-hop BDP is counted until the packet departs. While any packet of a flow is counted, the flow
+//! is paused upstream.
 
 use super::hops::PerHop;
 use crate::contract::{

@@ -202,12 +202,12 @@ impl Pfc {
     /// Returns the cause for a PAUSE of `class` at the ingress port of `packet`, where the egress
     /// ports hold `held` counted bytes.
     ///
-    /// The cause is at the egress port that holds most; among equal ports, at the packet's egress
-    /// port, else at the first. If the port's queue of the class is closed, the cause is the cause
-    /// of that closure. If the whole port is paused and the egress port holds nothing of the class,
-    /// the queue of the class with the most bytes there counts (the first among equals). If another
-    /// flow control has added queues at the egress port, the longest of these and the class's queue
-    /// counts.
+    /// The cause is at the egress port that holds the most bytes. Among equal ports, the packet's
+    /// egress port counts, or else the first port. If the port's queue of the class is closed, the
+    /// cause is the cause of that closure. If the whole port is paused and the egress port holds
+    /// nothing of the class, the queue of the class with the most bytes at that port counts (the
+    /// first among equals). If another flow control has added queues at the egress port, the
+    /// longest queue among the added queues and the class's queue counts.
     fn cause(
         &self,
         packet: &PacketContext<'_>,
@@ -305,7 +305,7 @@ impl Pfc {
             if self.config.pause == PauseModel::Quanta {
                 let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
                 let state = &mut self.ports[ingress];
-                // An earlier refresh keeps its time: it will cover all classes.
+                // A refresh that is already scheduled keeps its time, and will cover all classes.
                 state.refresh.get_or_insert((view.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
             self.send_pause(ingress, pause, view);
@@ -389,7 +389,7 @@ fn is_pfc(other: &RunningFlowControl) -> bool {
     other.facts.protocols.first() == Some(&Protocol::PFC)
 }
 
-/// Checks the refresh of expiring PAUSE frames after half their time. The period of refreshes is
+/// Checks that PAUSEs can be refreshed after half of their pause time. The period of refreshes is
 /// shortest at the fastest link. A refresh must arrive within the other half, even if it waits for
 /// a data frame and a PFC frame of every class.
 fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, diagnostics: &mut Diagnostics) {

@@ -37,7 +37,7 @@ pub struct Drill {
     draws: Stream,
     /// Best ports of the last comparison per set of equal-cost ports: indices into the set.
     best: BTreeMap<Vec<PortIx>, Vec<usize>>,
-    /// Queued bytes and indices of compared ports. Kept, so that none are allocated.
+    /// Queued bytes and indices of compared ports. The memory is kept from packet to packet.
     seen: Vec<(u64, usize)>,
 }
 

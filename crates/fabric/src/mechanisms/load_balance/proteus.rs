@@ -363,7 +363,7 @@ impl Edge {
         let other = self.best(edge, Some(entry.path), class, view)?;
         let there = known(self, other);
         if at_once {
-            // The queue of a stopped uplink drains no sooner than it would if it were open.
+            // The queue of a stopped uplink drains no sooner than it would if the uplink were open.
             let is_better = there.delay < here.delay || is_late && there.delay == here.delay;
             return is_better.then_some((other, true));
         }
@@ -505,7 +505,8 @@ impl LoadBalance for Proteus {
 mod tests {
     use super::*;
 
-    /// Returns the order of paths by delay in us and metric: low is below 10 us, busy from 150 on.
+    /// Returns the order of paths, each with a delay in us and a metric. A delay is low below 10
+    /// us, and links are busy from a metric of 150 on.
     fn order(classes: Classes, paths: &[(u64, u8)]) -> Vec<usize> {
         let rank_of = |ix: &usize| {
             let (us, busy) = paths[*ix];

@@ -32,8 +32,8 @@ pub type Sums = BTreeMap<(PortId, Term, Option<PortId>), Duration>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowAccount {
     /// Journey of the packet that completed the flow, from the flow's start. For an incomplete
-    /// flow: the journey so far of the packet that the receiver expects, or of the sender until
-    /// that packet leaves.
+    /// flow: the journey so far of the packet that the receiver expects, or the journey of the
+    /// sender until that packet leaves.
     pub completion: Vec<Span>,
     /// Total time of the delivered data packets, from their first transmission on.
     pub packets: Sums,

@@ -229,8 +229,8 @@ fn signals(count: u64, first: u64, last: u64, waited: u64) -> Signals {
     Signals { count, first: at(first), last: at(last), waited: Duration::from_ps(waited) }
 }
 
-/// A flow has two marks of one port, of which the later mark is counted first, one mark of another
-/// port, and two notices.
+/// A flow has two marks of one port, one mark of another port, and two notices. Of the two marks of
+/// one port, the later mark is counted first.
 #[test]
 fn marks_and_notices_count_by_port() {
     let (mut receiver, mut sender) = (ledger(), ledger());

@@ -101,7 +101,7 @@ pub struct Port {
     relayed_wire_bytes: u64,
     /// Value of `busy_until` when the link failed, while the link is down.
     failed: Option<Time>,
-    /// Gates used so far; all other gates are open and never closed.
+    /// Gates used so far; all other gates are open and were never closed.
     gates: IndexVec<QueueIx, Gate>,
     /// Id in the network.
     pub id: PortId,

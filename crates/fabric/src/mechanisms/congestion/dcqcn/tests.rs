@@ -188,8 +188,9 @@ fn set_rate_also_sets_the_target() {
     }
 }
 
-/// The paper's variant at 40 Gb/s, whose timer ticks every 55 us: recovery returns to the previous
-/// rate, or to the rate of the last step if there was one.
+/// The paper's variant at 40 Gb/s, whose timer ticks every 55 us. After a cut, recovery aims at the
+/// rate before the cut. With `clamp_target = false`, recovery keeps its target if no step was taken
+/// since the previous cut.
 #[test]
 fn cut_rate_recovers_as_after_a_cnp() {
     for (clamp_target, after_a_second_cut) in [(false, 25 * GBPS), (true, 20 * GBPS)] {

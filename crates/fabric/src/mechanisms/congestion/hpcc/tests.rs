@@ -3,7 +3,8 @@ use crate::testing::{assert_rate, sender, stamp, stamped_ack};
 
 const GBPS: u64 = 1_000_000_000;
 
-/// Returns a reaction point at 100 Gb/s and 10 us: its window is 125,000 B, and W_ai is 40 Mb/s.
+/// Returns a reaction point with a line rate of 100 Gb/s and a base round-trip time of 10 us. Its
+/// window is 125,000 B, and W_ai is 40 Mb/s.
 fn reaction_point(config: HpccConfig) -> Hpcc {
     Hpcc::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
 }

@@ -3,8 +3,8 @@ use crate::testing::{self, assert_near};
 use backwater_engine::Duration;
 use std::collections::BTreeSet;
 
-/// Returns a sender at 100 Gb/s and 8 us. Packets of 952 B take 1000 B on the wire, so that the
-/// line carries 100 packets in 8 us.
+/// Returns a sender with a line rate of 100 Gb/s and a base round-trip time of 8 us. Packets of 952
+/// B take 1000 B on the wire, so that the line carries 100 packets in 8 us.
 fn sender() -> SenderFacts {
     testing::sender(Rate::from_gbps(100), Duration::from_us(8))
 }
@@ -66,8 +66,8 @@ fn an_ack_releases_a_packet_onto_its_path_and_two_where_the_window_has_grown_by_
     assert_eq!([106, 107].map(|psn| point.path(psn, Time::ZERO)), [Some(Entropy(8)); 2]);
 }
 
-/// If the window shrinks from 10 to 9.5, nine packets may be in flight and are, so none is
-/// released. From 9.5 to 9, the ACK releases one packet, for the packet that left the network.
+/// If the window shrinks from 10 to 9.5, nine packets may be in flight. Nine are in flight, so none
+/// is released. From 9.5 to 9, the ACK releases one packet, for the packet that left the network.
 #[test]
 fn every_other_mark_takes_a_packet_from_its_path() {
     let mut point = flow(10.0);

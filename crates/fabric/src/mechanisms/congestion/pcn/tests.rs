@@ -44,8 +44,8 @@ fn a_receiver_reports_the_rate_of_arrival_at_the_end_of_a_period() {
     assert_eq!(receiver.on_wake(at(107, 0)), None);
     feed(&mut receiver, [(at(130, 0), false), (at(131, 0), false)], 1250);
     assert_eq!(receiver.wake_at(), at(157, 0));
-    // A packet that arrives at the end of a period belongs to the next one, in either order of
-    // events.
+    // A packet that arrives at the end of a period belongs to the next period, whether the packet
+    // or the timer is handled first.
     let notification = receiver.on_data(at(157, 0), true, 1250);
     assert_eq!((notification.cnp, receiver.wake_at()), (Some(Cnp::NotCongested), at(207, 0)));
     assert_eq!(receiver.on_wake(at(157, 0)), None);

@@ -3,7 +3,8 @@ use crate::testing::{ack_view, at_us, sender, stamp, stamped_ack};
 
 const GBPS: f64 = 1e9;
 
-/// Returns a reaction point at 100 Gb/s and 10 us: its window is 125,000 B.
+/// Returns a reaction point with a line rate of 100 Gb/s and a base round-trip time of 10 us. Its
+/// window is 125,000 B.
 fn reaction_point(config: PowerTcpConfig) -> PowerTcp {
     PowerTcp::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
 }

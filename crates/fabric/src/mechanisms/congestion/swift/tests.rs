@@ -5,8 +5,8 @@ fn us(us: u64) -> Duration {
     Duration::from_us(us)
 }
 
-/// Returns a sender at 100 Gb/s and 8 us over four links. Packets of 952 B take 1000 B on the wire,
-/// so that the line carries 100 packets in 8 us.
+/// Returns a sender with a line rate of 100 Gb/s and a base round-trip time of 8 us over four
+/// links. Packets of 952 B take 1000 B on the wire, so that the line carries 100 packets in 8 us.
 fn sender() -> SenderFacts {
     SenderFacts { hops: 4, hop_rtt: us(2), ..testing::sender(Rate::from_gbps(100), us(8)) }
 }

@@ -5,7 +5,8 @@ use crate::ids::{PortId, QueueIx};
 use get_size2::GetSize;
 
 /// Egress ports of a switch for packets that enter by one port, with a queue each (sections 3.2.1
-/// and 3.2.2). The entry port is left out, and the ports after it move up by one.
+/// and 3.2.2). The entry port has no queue, so the queue numbers of the ports after it are lower by
+/// one.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Exits {
     /// First port of the switch.

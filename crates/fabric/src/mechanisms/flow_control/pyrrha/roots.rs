@@ -79,7 +79,7 @@ impl Root {
 #[derive(Debug, Default, GetSize)]
 pub(super) struct Roots {
     known: Vec<Root>,
-    /// Entries for reuse, so that none are allocated.
+    /// Unused entries. They are kept for reuse, so that no memory is allocated.
     spare: Vec<Root>,
 }
 

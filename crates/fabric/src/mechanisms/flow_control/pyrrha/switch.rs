@@ -340,7 +340,7 @@ impl PyrrhaSwitch {
     }
 
     /// Stops the control of packets isolated for `roots` at `port`. From now on, `heir` controls
-    /// those that pass it.
+    /// the packets that pass `heir`.
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, view: &mut View<'_>) {
         for root in roots {
             // A queue kept for an earlier root of the list may be gone by now.

@@ -202,7 +202,7 @@ fn feedback_takes_turns_and_changes_go_first() {
     let fed_back = |leaf: &mut Switch, us| leaf.send(2, 2, at(us)).unwrap().feedback;
     assert_eq!(fed_back(&mut leaf, 0), None);
     [(2, 0), (3, 0), (4, 0)].into_iter().for_each(|(tag, metric)| leaf.record(heard(tag, metric), at(0)));
-    // No metric differs from its last report, at first 0, so paths take turns.
+    // No metric differs from its last reported value, which is 0 at first, so paths take turns.
     let turns: Vec<_> = (0..4).map(|_| fed_back(&mut leaf, 1)).collect();
     assert_eq!(turns, [Some((2, 0)), Some((3, 0)), Some((4, 0)), Some((2, 0))]);
     // It is the turn of path 3, but the metrics of paths 2 and 4 have changed.

@@ -113,8 +113,8 @@ impl Isolation {
     }
 
     /// Returns the number of isolation paths that congested flows need: the sum of 1 / n over the
-    /// flows, rounded up, where n is the largest of a flow's ports. Each term is truncated to 64
-    /// fraction bits, so that n times 1 / n is at most 1.
+    /// flows, rounded up, where n is the largest n of the ports at which the flow is congested.
+    /// Each term is truncated to 64 fraction bits, so that n times 1 / n is at most 1.
     fn paths_needed(&self) -> usize {
         let in_all = |root: &PortId| self.roots.get(root).map_or(1, |root| root.in_all);
         let share = |entry: &Isolated| (1u128 << 64) / u128::from(entry.roots.iter().map(in_all).max().unwrap_or(1));

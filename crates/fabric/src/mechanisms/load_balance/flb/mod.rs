@@ -330,8 +330,8 @@ pub struct Flb {
 }
 
 impl Flb {
-    /// Processes a packet that joins its queue, if this edge measures with it or if the queue of
-    /// `length` bytes may be congested.
+    /// Processes a packet that joins its queue, if this edge measures with the packet or if the
+    /// queue of `length` bytes may be congested.
     #[inline(never)]
     fn on_join(&mut self, length: Option<u64>, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
         if let Some(edge) = &mut self.edge {

@@ -26,8 +26,8 @@ fn with_gaps(gaps: Gaps) -> Flowlets {
     Flowlets::new(Duration::from_ns(100), gaps, Duration::from_us(1))
 }
 
-/// Returns the port of a packet, and whether it starts a flowlet with or without a known last port;
-/// a new flowlet takes `new`.
+/// Returns the port of a packet, and whether the packet starts a flowlet with or without a known
+/// last port. A new flowlet takes the port `new`.
 fn packet(flowlets: &mut Flowlets, flow: FlowKey, now: Time, node: &mut NodeIo, new: usize) -> (usize, Asked) {
     let fabric = fabric(star(2));
     let mut asked = Asked::No;
