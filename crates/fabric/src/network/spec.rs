@@ -283,7 +283,8 @@ pub struct HostConfig {
     /// public simulators).
     #[schemars(range(min = 1))]
     pub ack_every: u32,
-    /// Traffic class of ACKs and NACKs. Default 0, the control class: never paused, never charged.
+    /// Traffic class of ACKs and NACKs. Default 0, the control class, which is never paused or
+    /// charged to a buffer.
     pub ack_class: Class,
     /// Scheduler of a port, which chooses between the port's queues (ACKs and relayed packets) and
     /// the data of the host's own flows.
@@ -334,8 +335,9 @@ pub struct RelayConfig {
     /// Time from the arrival of a packet's last bit until the packet is queued for forwarding,
     /// without the wait due to `rate`. Default 0 s.
     pub delay: Duration,
-    /// Forwarding rate of a host, all ports together. A packet takes the time of its charged bytes;
-    /// packets that arrive meanwhile wait in the host's buffer. Default: unlimited.
+    /// Forwarding rate of a host, all ports together. Forwarding a packet takes as long as its
+    /// charged bytes take at this rate; packets that arrive meanwhile wait in the host's buffer.
+    /// Default: unlimited.
     pub rate: Option<Rate>,
     /// True if relaying hosts' ports are congestion points too: ECN marks, telemetry. Default
     /// false.

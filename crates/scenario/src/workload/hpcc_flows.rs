@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A `flow.txt` of the HPCC family of ns-3 simulators. Node numbers are those of its topology file.
+/// A `flow.txt` of the HPCC family of ns-3 simulators. Node numbers are those of the topology file
+/// that belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct HpccFlowsConfig {

@@ -90,7 +90,7 @@ pub struct DcqcnConfig {
     /// Gain g of alpha's moving average.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub gain: Option<f64>,
-    /// Steps of fast recovery F before additive increase.
+    /// Number F of fast recovery steps before additive increase.
     pub fast_recovery_steps: Option<u32>,
     /// Additive increase of the target rate.
     pub additive_increase: Option<Rate>,
