@@ -206,6 +206,15 @@ impl Quantity {
         self.units().names.iter().rev().map(|(name, _)| *name).collect()
     }
 
+    /// Returns the message for a number with a fraction of the base unit.
+    fn too_fine(self) -> &'static str {
+        match self {
+            Quantity::Time => "not a whole number of ps",
+            Quantity::Size => "not a whole number of bytes",
+            Quantity::Rate => "not a whole number of bps",
+        }
+    }
+
     /// Parses `text` to a number of base units.
     ///
     /// # Errors
@@ -234,15 +243,16 @@ impl Quantity {
             return Err(UnitError::UnknownUnit(unit.into(), self.unit_names()));
         };
         let too_large = || UnitError::TooLarge(text.into());
+        let too_fine = || UnitError::NotRepresentable(text.into(), self.too_fine());
         let fraction = fraction.trim_end_matches('0');
         if fraction.len() > 18 {
-            return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
+            return Err(too_fine());
         }
         let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
         let scaled = digits.checked_mul(u128::from(scale)).ok_or_else(too_large)?;
         let divisor = 10u128.pow(fraction.len() as u32);
         if scaled % divisor != 0 {
-            return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
+            return Err(too_fine());
         }
         u64::try_from(scaled / divisor).map_err(|_| too_large())
     }

@@ -88,7 +88,11 @@ impl Queue {
                 let names: Vec<&str> = roots.iter().map(|root| case.port(*root).name.as_str()).collect();
                 format!("the isolation queue of {}", names.join(" and "))
             }
-            QueueId::Raised { class, times } => format!("the queue of class {}, raised by {times}", class.0),
+            QueueId::Raised { class, times: 0 } => format!("the queue of class {}", class.0),
+            QueueId::Raised { class, times } => {
+                let plural = if *times == 1 { "" } else { "es" };
+                format!("the queue of packets of class {}, raised by {times} class{plural}", class.0)
+            }
             QueueId::RelayedTo(port) => format!("the queue of packets relayed to {}", case.port(*port).name),
             QueueId::Arriving => "the queue of packets for the server".into(),
             QueueId::Own { switches, port } => {

@@ -317,7 +317,11 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
     let RelayConfig { buffer, headroom, delay, rate, congestion_point } = &spec.host.relay;
     let is_slow = *delay > Duration::ZERO || rate.is_some();
     let is_set = buffer.is_some() || headroom.is_some() || is_slow || *congestion_point;
-    diagnostics.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
+    diagnostics.warning(
+        is_set && !relays(spec),
+        "host.relay",
+        "has no effect: no host of this topology relays packets",
+    );
     let is_idle = spec.reconvergence.is_some() && spec.faults.iter().all(|fault| fault.down >= end);
     diagnostics.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
     // A flow control of another crate may send its own frames from a host, in any class.
@@ -326,7 +330,8 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
     diagnostics.warning(
         takes_turns && is_known && !relays(spec) && spec.host.ack_class == Class::CONTROL,
         "host.scheduler",
-        "has no effect: no host of this topology relays, and ACKs are in the control class, which has strict priority",
+        "has no effect: no host of this topology relays packets, and ACKs are in the control class, which has strict \
+            priority",
     );
     diagnostics.into_vec()
 }

@@ -313,11 +313,11 @@ impl IncastConfig {
             [one] => format!("\"{}\"", part.scene.graph.name(*one)),
             _ => format!("one of {} hosts", receivers.len()),
         };
-        let each = format!("of {degree}, {} in all, to {to}", bytes(mean));
+        let each = format!("of {degree} to {to}, {} per burst", bytes(mean));
         let Some((period, load)) = offered else { return part.note(format!("1 burst {each}")) };
         let (every, load) = (round(period * 1e-6, 3), round(load, 3));
         part.note(format!(
-            "about {expected:.0} bursts {each}, one every {every} us; load {load} of the receivers' links"
+            "about {expected:.0} bursts {each}, one burst every {every} us; load {load} of the receivers' links"
         ));
         if load > 1.0 && self.bursts.is_none() {
             let message = format!("offers {load} times the capacity of the receivers' links");

@@ -154,7 +154,7 @@ fn notes_report_the_offered_load() {
     assert!(inbound.contains("the busiest receiver is offered 14.61 times the capacity of its link"), "{inbound}");
     assert_eq!(
         notes("{ kind = \"incast\", degree = 10, size = \"64 KB\", receivers = \"h0\", load = 0.512 }"),
-        "incast: about 10 bursts of 10 flows, 640 KB in all, to \"h0\", one every 100 us; load 0.512 of the \
+        "incast: about 10 bursts of 10 flows to \"h0\", 640 KB per burst, one burst every 100 us; load 0.512 of the \
             receivers' links"
     );
 }

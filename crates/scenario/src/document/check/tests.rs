@@ -132,7 +132,7 @@ fn quantities_are_read_in_base_units() {
         (Quantity::Time, "9999999 s", "must be at most 1000000 s"),
         (Quantity::Rate, "99999999999999 Tbps", "must be at most 1000 Tbps"),
         (Quantity::Size, "-1 B", "is negative"),
-        (Quantity::Time, "0.5 ps", "is finer than the base unit"),
+        (Quantity::Time, "0.5 ps", "is not a whole number of ps"),
     ] {
         let refused = Diagnostic { path: "x".into(), ..*read_quantity(kind, text).unwrap_err() };
         assert_eq!(refused.to_string(), format!("error: x = \"{text}\": {message}"));

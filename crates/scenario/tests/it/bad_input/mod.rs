@@ -224,7 +224,7 @@ fn a_congestion_point_without_effect_at_relays_is_a_warning() {
     // Without relaying hosts, the warning gives that reason instead.
     assert_eq!(
         found_with("kind = \"bcube\"\nn = 4\nk = 0", "kind = \"none\""),
-        ["s.toml:14:1: warning: host.relay: has no effect: no host of this topology relays"]
+        ["s.toml:14:1: warning: host.relay: has no effect: no host of this topology relays packets"]
     );
 }
 

@@ -149,13 +149,15 @@ impl FlowControlOptions for PortFcConfig {
         let Shape { stages, faults, relays, uniform, lossless_acks, .. } = site.shape;
         if stages > 2 {
             return Err(format!(
-                "paths have up to {stages} switches, but a PAUSE for A queues stops only the server before, not the \
-                    switch before that server"
+                "paths have up to {stages} switches, but a PAUSE for packets that the next server relays stops only \
+                    the previous server, not the switch before that server"
             ));
         }
         if faults && relays {
             return Err(
-                "links fail: packets that wait at servers meanwhile may arrive unpaused later, or take a detour".into(),
+                "links fail: packets that wait at servers during a failure may arrive later in spite of a PAUSE, or \
+                    take a detour"
+                    .into(),
             );
         }
         if lossless_acks {
@@ -166,8 +168,9 @@ impl FlowControlOptions for PortFcConfig {
         }
         if relays && !site.relays_first {
             return Err(
-                "servers do not forward relayed packets first and at line rate: these queue up at servers and may \
-                    arrive unpaused later; use host.scheduler = { kind = \"relay-first\" } without host.relay.rate"
+                "servers do not forward relayed packets first and at line rate: these packets queue up at servers and \
+                    may arrive later in spite of a PAUSE; use host.scheduler = { kind = \"relay-first\" } without \
+                    host.relay.rate"
                     .into(),
             );
         }

@@ -239,8 +239,8 @@ impl Options for FlbConfig {
         let message = "has no effect: threshold is not static";
         diagnostics.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
         diagnostics.positive(self.static_threshold, "static_threshold");
-        let message = "is not shorter than flow_timeout: flows are forgotten before a gap counts, and never rerouted \
-            to a path with less delay";
+        let message = "is not shorter than flow_timeout: a flow is forgotten before its gap counts as one unit, so \
+            flows never move to a path with less delay";
         diagnostics.warning(self.gap_unit.is_some_and(|unit| unit >= self.flow_timeout), "gap_unit", message);
         let is_heard = scheme.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
         diagnostics.warning(

@@ -45,8 +45,8 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:37:16: error: load_balance.check_period = \"0 s\": must be at least 100 ns: shorter intervals slow \
                 the simulation down",
             "s.toml:38:12: error: load_balance.gap_unit = \"0 s\": must be greater than zero",
-            "s.toml:38:12: warning: load_balance.gap_unit = \"0 s\": is not shorter than flow_timeout: flows are \
-                forgotten before a gap counts, and never rerouted to a path with less delay",
+            "s.toml:38:12: warning: load_balance.gap_unit = \"0 s\": is not shorter than flow_timeout: a flow is \
+                forgotten before its gap counts as one unit, so flows never move to a path with less delay",
         ],
     ),
     (
@@ -82,8 +82,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"1 \
             GB\"\ngap_unit = \"1 ms\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:37:12: warning: load_balance.gap_unit = \"1 ms\": is not shorter than flow_timeout: flows are \
-                forgotten before a gap counts, and never rerouted to a path with less delay",
+            "s.toml:37:12: warning: load_balance.gap_unit = \"1 ms\": is not shorter than flow_timeout: a flow is \
+                forgotten before its gap counts as one unit, so flows never move to a path with less delay",
             "s.toml:36:20: warning: load_balance.static_threshold = \"1 GB\": isolates no flow: the threshold is not \
                 below the buffer size, 16 MiB",
         ],

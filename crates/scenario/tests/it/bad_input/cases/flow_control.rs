@@ -103,7 +103,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 2\nk = 2\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom \
             = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
         &["s.toml:14:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: paths have up to 3 \
-            switches, but a PAUSE for A queues stops only the server before, not the switch before that server"],
+            switches, but a PAUSE for packets that the next server relays stops only the previous server, not the \
+            switch before that server"],
     ),
     (
         TOPOLOGY_TO_SWITCH,

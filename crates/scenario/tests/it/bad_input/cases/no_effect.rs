@@ -63,15 +63,15 @@ pub(super) const CASES: &[Case] = &[
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]",
         "[host.relay]\ndelay = \"1 us\"\n[network]\nreconvergence = \"1 ms\"",
         &[
-            "s.toml:16:1: warning: host.relay: has no effect: no host of this topology relays",
+            "s.toml:16:1: warning: host.relay: has no effect: no host of this topology relays packets",
             "s.toml:19:17: warning: network.reconvergence = \"1 ms\": has no effect: no link fails during the run",
         ],
     ),
     (
         "[network]",
         "[host]\nscheduler = { kind = \"fair\" }\n[network]",
-        &["s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are \
-                in the control class, which has strict priority"],
+        &["s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays packets, and ACKs \
+                are in the control class, which has strict priority"],
     ),
     ("[network]", "[host]\nscheduler = { kind = \"relay-first\" }\n[network]", &[]),
     ("[network]", "[host]\nscheduler = { kind = \"fair\" }\nack_class = 3\n[network]", &[]),

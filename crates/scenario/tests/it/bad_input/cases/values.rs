@@ -87,8 +87,8 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[host]\nscheduler = { kind = \"dwrr\", quantum = \"1 B\" }\n[network]",
         &[
-            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in \
-                the control class, which has strict priority",
+            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays packets, and ACKs \
+                are in the control class, which has strict priority",
             "s.toml:22:40: error: host.scheduler.quantum = \"1 B\": must be at least 64 B",
         ],
     ),
@@ -96,7 +96,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[host.relay]\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[network]",
         &[
-            "s.toml:21:1: warning: host.relay: has no effect: no host of this topology relays",
+            "s.toml:21:1: warning: host.relay: has no effect: no host of this topology relays packets",
             "s.toml:22:53: error: host.relay.headroom.xon = \"20 KB\": must be at most xoff, 10 KB",
         ],
     ),
@@ -164,7 +164,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "delay = \"1 us\"",
         "delay = \"0.0001 ns\"",
-        &["s.toml:14:9: error: topology.delay = \"0.0001 ns\": is finer than the base unit"],
+        &["s.toml:14:9: error: topology.delay = \"0.0001 ns\": is not a whole number of ps"],
     ),
     (
         "delay = \"1 us\"",
