@@ -44,7 +44,7 @@ class Counterexample:
     culprit: str
 
     def __str__(self) -> str:
-        return f"{self.innocent} in {self.queue}, with {self.culprit}, caused by {self.cause}"
+        return f"{self.cause} can pause {self.innocent} in {self.queue}, because of {self.culprit}"
 
 
 @dataclass(frozen=True)

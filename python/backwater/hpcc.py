@@ -73,7 +73,8 @@ def export(result: ResultDirectory, output: Path) -> list[str]:
     unfinished = result.flows["sender_finish_ps"].null_count()
     return [
         *([f"fct.txt omits {style.counted(unfinished, 'unfinished flow')}"] if unfinished else []),
-        f"destination ports in fct.txt: {INCAST_PORT} for incasts, {DESTINATION_PORT} for others, or as in port_tags",
+        f"destination ports in fct.txt: {INCAST_PORT} for flows of incasts, {DESTINATION_PORT} for other "
+        "flows; those in port_tags of converted flow files are kept",
         "fct.txt omits retransmissions",
         "pfc.txt omits traffic classes and causes",
     ]

@@ -215,7 +215,7 @@ class Summary:
         return verdict_facts(
             [self],
             self.outcome,
-            "" if self.audit_ok else f"{len(self.violations)} violated",
+            "" if self.audit_ok else style.counted(len(self.violations), "violation"),
             "" if self.deadlock is None else f"at {style.duration(self.deadlock.onset_ps)}",
             f"{self.pause_frames:,}{of_ports}",
         )

@@ -225,7 +225,10 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
     headers = ("flow", "from → to", *blame, "size", "time", "slowdown", "blocked")
     note = "blocked: time behind PAUSEs caused by ports off the flow's path."
     if are_known:
-        note = f"largest reason: with its share of the flow's time; if it is no wait, the largest wait follows. {note}"
+        note = (
+            "largest reason: the reason for most of the flow's time, with its share; if that is not a wait (e.g. "
+            f"serialisation), the longest wait is listed after it. {note}"
+        )
     else:
         note += " `backwater why RESULT` finds the largest reason of each flow; `probes.flows` records it."
     return View("Slowest flows", headers, rows, text_columns=2 + len(blame), note=note, folding=1 + len(blame))

@@ -178,7 +178,7 @@ def test_analyze_prints_a_table(file: Path) -> None:
     outcome = command_line("analyze", file, "--congested", "leaf1->h4", "--protocol", "pfc", "--protocol", "pyrrha")
     assert outcome.exit_code == 0, outcome.output
     table = {line.split()[0]: line for line in outcome.stdout.splitlines() if line.strip()}
-    assert "no: flow 2 (h2 -> h5) in the queue of class 3 of leaf0:4" in table["pfc"]
+    assert "no: leaf1:0 can pause flow 2 (h2 -> h5) in the queue of class 3 of leaf0:4" in table["pfc"]
     assert table["pyrrha"].split() == ["pyrrha", "yes", "1", "5", "4", "yes", "yes"]
     assert "congested ports: leaf1:0." in outcome.stdout
 

@@ -286,7 +286,7 @@ def test_what_does_not_happen_cannot_be_avoided() -> None:
     keys: dict[str, Any] = {"compare": "reduction", "at_least": 0.6, "unit": "yes/no", **AGAINST}
     assessment = check(grid(old=[[1, 1, 1, 0]], new=[[0, 0, 1, 0]]), **keys)
     assert assessment.estimates[""].mean == pytest.approx(2 / 3)
-    assert check(grid(old=[[0, 0]], new=[[0, 1]]), **keys).note == "the baseline is no at every point"
+    assert check(grid(old=[[0, 0]], new=[[0, 1]]), **keys).note == 'the baseline is "no" at every point'
 
 
 @pytest.mark.parametrize(

@@ -188,10 +188,10 @@ def test_outcomes_are_counted_and_costs_are_added(tmp_path: Path) -> None:
     [group] = grouped.groups
     facts = {fact.label: (fact.value, fact.state) for fact in (*group.verdicts(), *group.costs())}
     assert facts["Outcome"] == ("2 completed, 2 deadlock", "bad")
-    assert facts["Audit"] == ("1 of 4 violated", "bad")
+    assert facts["Audit"] == ("violated in 1 of 4 runs", "bad")
     assert facts["Drops"] == ("5 (buffer-full 5)", "bad")
     assert facts["Lossless"][0].startswith("1 dropped")
-    assert facts["Deadlock"] == ("2 of 4, the earliest at 20 µs", "bad")
+    assert facts["Deadlock"] == ("in 2 of 4 runs, the earliest at 20 µs", "bad")
     assert facts["Unfinished flows"] == ("4 of 24", "warning")
     # The standard deviation of 10, 20, 30 and 3 is 11.7863. Half the width of the confidence
     # interval is 3.182 (t for 3 degrees of freedom) · 11.7863 / √4.

@@ -47,7 +47,7 @@ def swept(axes: str, more: str = "") -> Sweep:
 
 def test_points_that_are_the_same_scenario_are_reported() -> None:
     assert swept(CONTROL).identical == [
-        "control none and also give identical runs: with all defaults, they are the same scenario"
+        "control none and also give identical runs: they are the same scenario once defaults are filled in"
     ]
 
 

@@ -58,7 +58,7 @@ def test_a_user_figure_hides_no_built_in_figure(installed: Path, tiny: Path, ste
     assert targets.find(str(path)) == (stem, [path])
     listed = command_line("reproduce").stdout
     assert f"{path} " in listed
-    assert listed.count("its name is that of a built-in one") == 1
+    assert listed.count("a built-in figure has the same name") == 1
 
 
 def test_the_list_says_what_is_built_in(installed: Path) -> None:

@@ -90,7 +90,7 @@ class Condition:
         """Parses a condition. Raises ConditionError."""
         found = _CONDITION.fullmatch(text)
         if found is None:
-            hint = f"a measure, {', '.join(_COMPARISONS)}, and a limit: fct.p99 > 12 us"
+            hint = f"write a measure, one of {' '.join(_COMPARISONS)} and a limit, for example: fct.p99 > 12 us"
             raise ConditionError(text, (len(text), len(text)), "the comparison is missing", hint)
         parts: tuple[Part, ...] = get_args(Part)
         spans = {part: found.span(part) for part in parts}
@@ -171,7 +171,7 @@ def _limit(text: str, span: tuple[int, int], limit: str, of: str) -> float:
     if of not in _QUANTITIES:
         has = f"is in {of}" if of else "has no unit"
         raise ConditionError(
-            text, span, f"the measure {has}, and {limit!r} is not a number", f"write a number, {share}"
+            text, span, f"the measure {has}: the limit {limit!r} must be a number", f"write a number, {share}"
         )
     read, divisor = _QUANTITIES[of]
     try:

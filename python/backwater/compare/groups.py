@@ -58,10 +58,11 @@ class Group:
         ended = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common())
         onsets = [summary.deadlock.onset_ps for summary in self._summaries if summary.deadlock is not None]
         violated = sum(not summary.audit_ok for summary in self._summaries)
-        of = f"of {len(self._summaries)}"
-        deadlocks = f"{len(onsets)} {of}, the earliest at {style.duration(min(onsets))}" if onsets else ""
+        of = f"of {len(self._summaries)} runs"
+        deadlocks = f"in {len(onsets)} {of}, the earliest at {style.duration(min(onsets))}" if onsets else ""
         pauses = pooled.mean(summary.pause_frames for summary in self._summaries)
-        return verdict_facts(self._summaries, ended, f"{violated} {of} violated" if violated else "", deadlocks, pauses)
+        audit = f"violated in {violated} {of}" if violated else ""
+        return verdict_facts(self._summaries, ended, audit, deadlocks, pauses)
 
     def costs(self) -> list[Fact]:
         """Returns facts about the amount and cost of simulation. CPU and wall times are sums, memory is the maximum."""

@@ -339,7 +339,7 @@ class Place:
 
 
 def evaluate_places(claim: Claim, values: Values, scheme_values: Values | None = None) -> list[Place]:
-    """Returns our value at each place of a claim, or at the one place that `take` asks for.
+    """Returns our value at each place of a claim, or at the one place that `take` selects.
 
     Args:
         claim: The claim.
@@ -370,7 +370,7 @@ def evaluate_places(claim: Claim, values: Values, scheme_values: Values | None =
             found.setdefault((*point.place.values(), *names), {})[point.seed] = sides
     if not found:
         raise MissingError(
-            "the baseline is no at every point"
+            'the baseline is "no" at every point'
             if claim.unit == YES_OR_NO and claim.to
             else "no point of the grid matches the claim"
         )

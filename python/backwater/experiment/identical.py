@@ -72,5 +72,5 @@ def _reason(scenarios: Sequence[Mapping[str, Any]]) -> str:
             values = dict.fromkeys(text(each[path]) if path in each else "–" for each in settings)
             found.append(f"{path} ({' or '.join(values)})")
     if not found:
-        return "with all defaults, they are the same scenario"
+        return "they are the same scenario once defaults are filled in"
     return f"{listed(found)} {'has' if len(found) == 1 else 'have'} no effect"

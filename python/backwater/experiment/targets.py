@@ -43,7 +43,7 @@ class Figure:
     def origin(self) -> str:
         """Origin of the figure, for readers."""
         if self.is_shadowed:
-            return "here; its name is that of a built-in one"
+            return "here; a built-in figure has the same name"
         return "here" if self.is_own else "built in"
 
 

@@ -68,7 +68,7 @@ def chips(plans: Sequence[tuple[Chip, HeadroomPlan]]) -> str:
         "mark": {"type": "line", "point": True, "color": style.INK},
         "encoding": {
             "x": field("chip:N", sort=names),
-            "y": field("time:Q", title="buffer per capacity (µs)", scale={"zero": True}),
+            "y": field("time:Q", title="time to fill the buffer (µs)", scale={"zero": True}),
         },
     }
     drawn = {
@@ -77,4 +77,5 @@ def chips(plans: Sequence[tuple[Chip, HeadroomPlan]]) -> str:
         **style.CHART_SIZE,
     }
     classes = style.counted(plans[0][1].switch.classes, "lossless class")
-    return vega.svg(vega.themed(drawn, "Buffer of switching chips", f"{classes}; line: buffer per capacity"))
+    note = f"{classes}; line: time in which all ports fill the buffer"
+    return vega.svg(vega.themed(drawn, "Buffer of switching chips", note))

@@ -15,14 +15,14 @@ from backwater.views.view import View
 def needs(plan: HeadroomPlan, sonic: str) -> View:
     """Returns the headroom of a lossless queue by three methods; `sonic` is the result of the third."""
     switch = plan.switch
-    peers = f"respond in {style.duration(switch.response)}" if switch.response else "respond at once"
+    peers = f"obey a PAUSE after {style.duration(switch.response)}" if switch.response else "obey a PAUSE at once"
     rows = [
         ("Equation 1 of DSH", f"{plan.equation_1:,} B"),
         (f"exact need in this model, if peers {peers}", f"{plan.exact:,} B"),
         ("SONiC's formula for Spectrum switches (xoff)", sonic),
     ]
     return View(
-        f"Headroom of a lossless queue: {switch.rate / 1e9:g} Gb/s, {style.duration(switch.delay)} one way, "
+        f"Headroom of a lossless queue: {switch.rate / 1e9:g} Gb/s, link delay {style.duration(switch.delay)}, "
         f"frames up to {switch.mtu:,} B",
         ("method", "headroom"),
         rows,
@@ -46,8 +46,8 @@ def schemes(plan: HeadroomPlan, title: str) -> View:
         f"buffer {style.size(switch.buffer)}",
         ("scheme", "per port", "headroom", "of the buffer", "private", "left to share", "first threshold", "may drop"),
         rows,
-        note=f"first threshold: alpha = {switch.alpha:g} times the buffer left to share; "
-        f"oversubscribed: pool of {switch.ratio:.0%} of all headroom",
+        note=f"first threshold: pauses a queue of an otherwise empty switch, {switch.alpha:g} (alpha) times the buffer "
+        f"left to share; oversubscribed: the headroom pool has {switch.ratio:.0%} of the headroom of all queues",
     )
 
 
@@ -69,7 +69,7 @@ def chips(plans: Sequence[tuple[Chip, HeadroomPlan]]) -> View:
         )
     switch = plans[0][1].switch
     return View(
-        f"Chips: {style.counted(switch.classes, 'lossless class')}, {style.duration(switch.delay)} one way, "
+        f"Chips: {style.counted(switch.classes, 'lossless class')}, link delay {style.duration(switch.delay)}, "
         f"frames up to {switch.mtu:,} B",
         ("chip", "product", "ports", "buffer", "time to fill", "SIH headroom", "DSH headroom"),
         rows,

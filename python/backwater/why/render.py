@@ -208,7 +208,7 @@ def _signal_table(found: Explanation) -> View:
     headers = ("signal", "port", "number", "delay (µs)", "share", "period (µs)")
     note = (
         "mark: packet with an ECN mark, counted at the receiver; load: ACK with telemetry; delay: queueing of a packet "
-        "and its ACK; notice: notice from a switch; all three counted at the sender"
+        "and its ACK; notice: notice from a switch; the sender counts loads, delays and notices"
     )
     return View("Congestion signals", headers, rows, text_columns=2, note=note)
 

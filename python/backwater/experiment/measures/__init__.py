@@ -1,1 +1,1 @@
-"""Measures: figures of one run. Each file defines one measure or a few related ones."""
+"""Measures: numbers computed from one run. Each file defines one measure or a few related ones."""

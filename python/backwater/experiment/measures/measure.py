@@ -17,7 +17,7 @@ _STATISTIC_UNITS: Final = {"count": "", "share": "", "rate": "1/s"}
 
 
 class Measure(Selection):
-    """A figure of one run.
+    """A number computed from one run.
 
     A subclass with a field `kind` is a measure of experiment files, if `registry.py` imports its file.
     """
