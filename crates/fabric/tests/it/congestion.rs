@@ -133,10 +133,10 @@ fn a_rate_that_rises_moves_the_next_departure() {
     assert!(makespan(Some(false)) > ms(8), "{}", makespan(Some(false)));
 }
 
-/// 32 hosts in four racks send 4 MB each to the next rack over seven of eight spines. This is 14 %
-/// more than the uplinks of 800 Gb/s carry. Thresholds for ports of 100 Gb/s slow the flows for
-/// longer than the overload lasts. With the profile's thresholds for this rate, the makespan is
-/// within 5 % of that without congestion control.
+/// 32 hosts in four racks send 4 MB each to the next rack over seven spines. All links have 400
+/// Gb/s, so the eight hosts of a rack send 14 % more than its seven uplinks carry. Thresholds for
+/// ports of 100 Gb/s slow the flows for longer than the overload lasts. With the thresholds of the
+/// profile for 400 Gb/s, the makespan is within 5 % of that without congestion control.
 #[test]
 fn thresholds_for_the_rate_survive_a_slight_overload() {
     let makespan = |congestion| {

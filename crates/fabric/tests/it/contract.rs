@@ -375,7 +375,7 @@ proptest! {
                     point.on_ack(&ack(now, [acked, acked], rtt, 2, &telemetry));
                 }
             }
-            // Rates start at the highest of all minimum rates.
+            // The lowest rate set is the highest of all minimum rates.
             let (lowest, line) = (1e9, facts.line_rate.bps() as f64);
             let set = Rate::from_bps((lowest + share * (line - lowest)) as u64);
             point.set_rate(now, set);

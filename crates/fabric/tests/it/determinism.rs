@@ -181,8 +181,8 @@ fn dumbbell() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, flows.collect())
 }
 
-/// Returns an incast and a victim of its PAUSEs: a flow that shares a link with the incast, but not
-/// its destination.
+/// Returns an incast and two victims of its PAUSEs: flows that share a link with the incast, but
+/// not its destination.
 fn victim() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = network(8, 2);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();

@@ -150,8 +150,8 @@ fn a_link_may_fail_while_it_is_paused() {
     }
 }
 
-/// A pause with these quanta expires long before a frame has passed the link. The switch still uses
-/// no more than its headroom.
+/// A pause of 2000 quanta lasts 0.64 us at 1600 Gb/s, less than the link's delay of 1 us. The
+/// switch still uses no more than its headroom after a failure.
 #[test]
 fn a_recovered_link_waits_longer_than_a_short_pause() {
     let mut spec = network(2, 1);

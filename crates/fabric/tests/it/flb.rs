@@ -568,7 +568,7 @@ fn without_the_condition_packets_are_overtaken() {
 /// queue grows to some 4 us and drains. By the default rule, flows leave the uplink in order when
 /// the queue grows. By the printed rule, flows stay until the queue is shorter than 200 ns, and
 /// then overtake its remaining packets. By the rule that requires a faster path than that of the
-/// last packet, flows never move, because that path was idle.
+/// last packet, flows never move, because the last packet found its path idle.
 #[test]
 fn the_printed_rule_reorders_packets_while_a_queue_drains() {
     let run = |rerouting| {

@@ -222,8 +222,8 @@ fn feedback_reaches_the_source_leaf_after_one_round_trip() {
 
 /// Before the feedback arrives, a flow of another host takes either path; afterwards it takes the
 /// path that the first flow does not use. The first packet of a flow, 1,122 B, passes a link of 100
-/// Gb/s in 1,089,760 ps and a link of 10 Gb/s in 1,897,600 ps. An ACK takes 1,006,880 ps and
-/// 1,068,800 ps.
+/// Gb/s in 1,089,760 ps and a link of 10 Gb/s in 1,897,600 ps. An ACK passes these links in
+/// 1,006,880 ps and 1,068,800 ps.
 #[test]
 fn feedback_counts_from_its_arrival() {
     let path_taken = |seed, first_packet_at: u64| {

@@ -239,9 +239,9 @@ fn discarded_packets_are_not_delivered() {
     assert_eq!(outcomes[0].account.as_ref().unwrap().delivered, 40);
 }
 
-/// The timer is too short for a link of 30 us, so the only packet of a flow is sent three times
-/// before the first copy arrives. The account explains the first copy, which will complete the
-/// flow.
+/// The timer of 10 us is too short for a link with a delay of 30 us, so the only packet of a flow
+/// is sent three times before the first copy arrives. The account explains the first copy, which
+/// will complete the flow.
 #[test]
 fn of_several_copies_the_first_is_explained() {
     let mut spec = pair(go_back_n(10));

@@ -95,8 +95,8 @@ fn congested_senders_share_fairly() {
     }
 }
 
-/// Two hosts send 125 Gb/s over uplinks of 100 and 25 Gb/s. With thresholds scaled by port rate,
-/// packets are delayed about equally on both. With equal thresholds, a queue at the slow port
+/// Two hosts of 100 Gb/s each share uplinks of 100 and 25 Gb/s. With thresholds scaled by port
+/// rate, packets are delayed about equally on both. With equal thresholds, a queue at the slow port
 /// delays packets by another 14 us, and some packets arrive too late for the receiver's bitmap. If
 /// every packet takes a random path, half of the packets arrive too late, and each of these removes
 /// a packet from the window.

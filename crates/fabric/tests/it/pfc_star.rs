@@ -1,5 +1,5 @@
-//! PFC*: each switch raises the lossless class of a packet, so that no cycle of waiting queues can
-//! form.
+//! PFC*: a packet's lossless class rises with each further switch on its path, so that no cycle of
+//! waiting queues can form.
 
 use crate::common::bcube_of;
 use crate::prelude::*;

@@ -51,8 +51,7 @@ pub(crate) fn resume(root: PortId) -> PyrrhaFrame {
 
 // -------------------------------------------------------------------------------------- thresholds
 
-/// Returns a switch with three hosts, two of which send to the third at `gbps`. Packets arrive in
-/// pairs, so the queue of port 2 grows by one packet per 80 ns.
+/// Returns a switch with three hosts. Two hosts send to the third, whose link has `gbps` Gb/s.
 fn two_to_one(gbps: u64, config: PyrrhaConfig) -> Script {
     let mut spec = star(3, 100, DELAY_NS);
     spec.links[2] = link(2, 3, gbps, DELAY_NS);
@@ -489,7 +488,7 @@ fn acks_under_bfc_wait_or_count_or_do_neither() {
         let mut spec = line(PyrrhaConfig::default());
         spec.switch.flow_control = FlowControlConfig::Bfc(BfcConfig { acks, ..Default::default() });
         spec.host.ack_class = Class(3);
-        // 1000 ACKs of 60 B are more than a one-hop BDP of 15,000 B.
+        // 500 ACKs of 60 B arrive on each port, more than a one-hop BDP of 15,000 B.
         let mut s = Script::new(&spec, vec![packets(0, 3, 10_000)], 8);
         let (from_switch, from_host): (PortIx, PortIx) = (3, 1);
         s.link_change(0, 0, false);

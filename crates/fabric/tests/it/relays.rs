@@ -95,7 +95,8 @@ fn headroom_holds_packets_that_are_being_forwarded() {
 
 /// A server forwards at 40 Gb/s and receives at 100 Gb/s. Without flow control, packets that wait
 /// for forwarding fill the server's buffer at the difference of these rates. The queue of its port
-/// holds one packet at a time. Under PFC the threshold bounds them, and the flow runs at 40 Gb/s.
+/// holds one packet at a time. Under PFC the threshold bounds the number of waiting packets, and
+/// the flow runs at 40 Gb/s.
 #[test]
 fn a_server_forwards_at_its_configured_rate() {
     let run = |flow_control| {
@@ -219,8 +220,8 @@ fn ring_of_eight(relays: Relaying) -> NetworkSpec {
 }
 
 /// Servers that forward PAUSEs close the ring at the ends of both flows, though no packet is queued
-/// there. Eight ports wait for each other. The deadlock also arises if a server has a third port
-/// with packets to send.
+/// there. Eight ports wait for each other. The deadlock arises although h1 and h5 have a third
+/// port.
 #[test]
 fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     let mut spec = ring_of_eight(Relaying::Forward);

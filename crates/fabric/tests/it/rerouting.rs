@@ -369,7 +369,7 @@ fn packets_at_a_dead_port_are_reported_lost_at_their_ingress_port() {
 
 /// h0 and h1 have links to both switches 2 and 3. Data is pinned to switch 2 and ACKs to switch 3,
 /// whose link to h1 fails at 10 us. When routes change at 20 us, h1's ACK for that port is dropped.
-/// It does not wait until 300 us.
+/// The ACK does not wait until the link recovers at 300 us.
 #[test]
 fn an_ack_for_a_dead_port_is_dropped() {
     let mut spec = linked(2, 2, [(0, 2), (0, 3), (1, 2), (1, 3)]);

@@ -103,7 +103,7 @@ fn a_notice_is_sent_at_once_and_again_after_the_feedback_delay() {
     assert_eq!(notices(&mut s).len(), 8);
 }
 
-/// T is 10 us, so a packet of an uncongested flow counts for less than 10 us.
+/// The window T is 10 us, so a packet of an uncongested flow counts for less than 10 us.
 #[test]
 fn sharing_ends_with_the_window() {
     for (gap, is_shared) in [(0, true), (10 * US - 1, true), (10 * US, false), (20 * US, false)] {
@@ -242,10 +242,10 @@ fn notices_at_the_floor_are_counted() {
     }
 }
 
-/// T_c is 400 ns, and dQ/dt is measured over at least 1 us. If packets arrive 100 ns apart, a queue
-/// of k packets has grown by k packets in that interval. This is 0.4 k packets in T_c, so the
-/// threshold is 10 - 0.4 k. If packets arrive 1 us apart, the queue grows by two packets in 1 to 2
-/// us, so the threshold is 10 - 0.8.
+/// The feedback delay N d is 400 ns, and dQ/dt is measured over at least 1 us. If packets arrive
+/// 100 ns apart, a queue of k packets has grown by k packets in that interval. This is 0.4 k
+/// packets in N d, so the threshold is 10 - 0.4 k. If packets arrive 1 us apart, the queue grows by
+/// two packets in 1 to 2 us, so the threshold is 10 - 0.8.
 #[test]
 fn equation_5_includes_the_growth_of_the_queue() {
     let eq5 = SrccConfig {

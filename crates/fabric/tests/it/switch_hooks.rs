@@ -99,8 +99,8 @@ fn a_notice_travels_back_hop_by_hop_and_sets_the_rate() {
     let port = simulation.fabric().wiring.ports_of(NodeId(4))[1].id;
     let expected = Notice { protocol: TOY, from: port, flow: FlowId(0), to: NodeId(0), words: received[0].1.words };
     assert_eq!(received[0].1, expected);
-    // With notices, the 200 packets arrive at about a tenth of the line rate. Without notices, they
-    // arrive eight times as fast as they depart.
+    // With notices, the 196 packets arrive at about a tenth of the line rate. Without notices, they
+    // arrive ten times as fast as they depart.
     let alone = run(&slow_chain(), vec![flow(0, 1, 200_000, 0)]).0;
     let peak = |simulation: &Simulation| simulation.node(NodeId(4)).switch().unwrap().occupancy().peak;
     assert!(peak(&simulation) < peak(&alone) / 2, "{} {}", peak(&simulation), peak(&alone));

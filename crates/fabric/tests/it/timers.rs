@@ -122,7 +122,7 @@ fn the_timers_of_all_mechanisms_of_a_switch_fire_on_time() {
         let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 1024, 0)]);
         assert!(outcomes[0].acknowledged.is_some());
         assert_eq!(simulation.audit(), []);
-        // The packet arrives after its transmission of 89.76 ns and a link of 1 us.
+        // The packet arrives after its transmission of 89.76 ns and the link's delay of 1 us.
         let first = Duration::from_ps(1_089_760);
         let at = |us| at_us(us) + first;
         let mut expected = vec![

@@ -55,8 +55,9 @@ fn telemetry_has_its_own_column() {
 }
 
 /// Paths from h0 to h1 have eleven hops, more than a packet's route holds. They pass s1 or s2 until
-/// 60 us, and then only s2. The path of a flow that ends earlier is known. Packets of a later flow
-/// take different paths. An endless flow has its path at the end of the run.
+/// 60 us, and then only s2. The path of a flow that ends before 60 us is known. The packets of a
+/// flow that ends later have taken different paths. An endless flow has its path at the end of the
+/// run.
 #[test]
 fn the_path_of_a_finished_flow_with_several_paths_is_unknown() {
     let flows = |options: &str| vec![format!("{{ src = \"h0\", dst = \"h1\"{options} }}"); 8];
