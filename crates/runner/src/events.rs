@@ -60,8 +60,8 @@ fn every_word() -> impl Iterator<Item = &'static str> {
     WORDS.into_iter().chain([CONGESTION]).chain(DropCause::ALL.map(DropCause::name)).chain(mechanisms())
 }
 
-/// Returns the mechanisms that may send frames of their own. Each mechanism has the name of its
-/// protocol.
+/// Returns the mechanisms that may send frames of their own. A mechanism and its protocol have the
+/// same name.
 fn mechanisms() -> impl Iterator<Item = &'static str> {
     let flow_controls = FlowControlConfig::all().into_iter().map(|one| one.name());
     let congestions = CongestionConfig::all().into_iter().map(|one| one.name());

@@ -119,8 +119,8 @@ pub trait RecoverySender: Send {
     /// a loss; losses found during a repair do not count.
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool;
 
-    /// The retransmission timer fired: no progress for [`Self::timeout`]. Updates `progress` to
-    /// what must be sent again.
+    /// The retransmission timer fired: no progress for [`Self::timeout`]. Updates `progress`, or
+    /// the mechanism's own state, so that lost packets are sent again.
     fn on_timeout(&mut self, progress: &mut Progress);
 
     /// Returns the retransmission timeout while packets are in flight; `None` for no timeout.

@@ -235,7 +235,7 @@ impl Simulation {
     }
 
     /// Recomputes the routes if links have failed or recovered long enough ago. Flows take the new
-    /// routes from now on, and frames queued at dead ports are lost.
+    /// routes from now on, and frames queued at ports of failed links are lost.
     fn reroute(&mut self) {
         let before = self.down.clone();
         while let Some((_, link, is_up)) = self.changes.pop_if(|(at, ..)| *at <= self.now) {

@@ -55,7 +55,7 @@ impl<T: Copy> Pool<T> {
         Share { count: self.items.len() as u64, bytes: size_of_val(&*self.items) as u64 + lists }
     }
 
-    /// Returns the bytes of addresses that are reserved for more items.
+    /// Returns the size in bytes of the address space reserved for more items.
     pub(crate) fn reserved(&self) -> u64 {
         self.items.heap_bytes() - size_of_val(&*self.items) as u64
     }

@@ -339,8 +339,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    /// Takes the next frame of an idle port: link-local frames first, then a queue's, then a queue
-    /// pair's.
+    /// Takes the next frame of an idle port: link-local frames first, then frames of queues, then
+    /// frames of queue pairs.
     #[inline(always)]
     fn next_frame(&mut self, ix: PortIx) -> Option<Frame> {
         let flags = self.node.io.flags;

@@ -373,7 +373,7 @@ impl Fabric {
         self.first_routes.get_or_insert_with(|| Box::new(first));
     }
 
-    /// Computes the routes to the switches that pin `flow`.
+    /// Computes the routes to the switches through which `flow` is pinned.
     pub fn add_waypoint_routes(&mut self, flow: &FlowSpec) {
         for switch in flow.data_via.iter().chain(&flow.ack_via) {
             self.routes.add(&self.spec.nodes, &self.wiring, *switch);
@@ -574,7 +574,7 @@ impl Fabric {
             }
             packet += 1;
             // All packets between the first and the last have one size. Once every hop advances by
-            // the same step per packet, the rest takes a multiple of the step.
+            // the same step per packet, the remaining packets take a multiple of this step.
             let step: Vec<Duration> = free.iter().zip(&before).map(|(now, before)| *now - *before).collect();
             let alike = step.windows(2).all(|pair| pair[0] == pair[1]) && steps.as_ref() == Some(&step);
             if alike && packet > 2 && packet + 1 < packets {

@@ -95,7 +95,7 @@ impl TrafficOptions for HpccFlowsConfig {
 }
 
 impl HpccFlowsConfig {
-    /// Returns the tags of ports that have their own.
+    /// Returns the tags of the destination ports that have a tag of their own.
     fn port_tags(&self, part: &mut Part) -> BTreeMap<u16, u16> {
         let mut tags = BTreeMap::new();
         for (port, tag) in &self.port_tags {

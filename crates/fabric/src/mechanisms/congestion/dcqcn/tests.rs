@@ -122,8 +122,8 @@ fn paper_variant_recovers_by_timer_and_byte_counter() {
     assert_eq!(rates(&mut point, at(51, 0)), (15 * GBPS, 20 * GBPS));
     point.on_sent(at(51, 0), 40_000_000);
     assert_eq!(rates(&mut point, at(51, 0)), (19_687_500_000, 20 * GBPS));
-    // The sixth step is additive: the target grows by 40 Mb/s. Six timer ticks, from 50 + 55 us on,
-    // are also additive.
+    // The sixth step is additive: the target grows by 40 Mb/s. The six timer ticks from 105 us (50
+    // + 55 us) on are also additive steps.
     point.on_sent(at(51, 0), 10_000_000);
     assert_eq!(rates(&mut point, at(51, 0)), (19_863_750_000, 20_040 * MBPS));
     assert_eq!(rates(&mut point, at(105, 0)), (19_971_875_000, 20_080 * MBPS));

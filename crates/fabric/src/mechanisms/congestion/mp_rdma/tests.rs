@@ -48,7 +48,8 @@ fn the_window_grows_by_a_packet_per_round_trip_and_loses_half_a_packet_per_mark(
 }
 
 /// If the window grows from 10 to 10.1, the ACK releases one packet, for the packet that left the
-/// network. From 9.95 to 10.05, the ACK releases one more.
+/// network. If the window grows from 9.95 to 10.05, past a whole number, the ACK releases one more
+/// packet.
 #[test]
 fn an_ack_releases_a_packet_onto_its_path_and_two_where_the_window_has_grown_by_one() {
     let mut point = flow(10.0);

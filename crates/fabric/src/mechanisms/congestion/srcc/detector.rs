@@ -16,7 +16,7 @@ use get_size2::GetSize;
 pub(super) struct Detector {
     #[get_size(ignore)]
     config: SrccConfig,
-    /// T: age limit of an uncongested flow's last packet.
+    /// T: time for which the last packet of an uncongested flow counts as recent.
     window: Duration,
     count_window: Duration,
     rate_interval: Duration,

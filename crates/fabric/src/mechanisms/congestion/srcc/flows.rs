@@ -73,8 +73,8 @@ impl Default for RecentFlows {
 }
 
 impl RecentFlows {
-    /// Records a packet of `flow`, and removes flows whose last packet is `window` old, `flow`
-    /// included. Returns the flow's index.
+    /// Removes all flows whose last packet is at least `window` old, then records a packet of
+    /// `flow`. Returns the flow's index.
     pub(super) fn record(&mut self, flow: FlowId, now: Time, window: Duration) -> Place {
         while let Some(oldest) = self.flows.get(self.oldest as usize)
             && now.since(oldest.last) >= window

@@ -23,8 +23,8 @@ pub struct PortFcServer {
 /// Port to a switch.
 #[derive(Debug, GetSize)]
 struct Port {
-    /// Ports of the switch. Their queues are the first queues of own data, used for the longest
-    /// paths.
+    /// Ports of the switch. Among the queues of own data, the queues for these ports come first.
+    /// They serve the longest paths.
     exits: Exits,
     /// Ports of the switch whose B queue is full.
     full: BTreeSet<PortId>,

@@ -430,8 +430,8 @@ impl PyrrhaSwitch {
         self.roots.tidy(old);
     }
 
-    /// Notifies all neighbours that `old` controls that `old` has given up in favour of `new`. At
-    /// first, the neighbours' queues for the new root are open.
+    /// Notifies all neighbours under the control of `old`: `old` has given up in favour of `new`.
+    /// At first, the neighbours' queues for the new root are open.
     fn hand_over(&mut self, old: PortId, new: PortId, view: &mut View<'_>) {
         let Some(entry) = self.roots.get_mut(old) else { return };
         let mut children = std::mem::take(&mut entry.children);

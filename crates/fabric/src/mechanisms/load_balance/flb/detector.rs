@@ -1,6 +1,6 @@
 //! Congestion detection at any switch: while a queue exceeds the isolation threshold K, the switch
-//! notifies flows whose packets join it. When the queue is short again, the switch reports these
-//! flows as no longer congested (section 3.2, Appendix A).
+//! notifies the source edges of flows whose packets join the queue. When the queue is short again,
+//! the switch reports these flows as no longer congested (section 3.2, Appendix A).
 
 use super::{FlbConfig, FlbThreshold};
 use crate::contract::{OutgoingNotice, PacketContext, PortFacts, Site, View};

@@ -159,7 +159,7 @@ fn packets_beyond_the_bitmap_have_not_arrived() {
     ack(&mut sender, &mut progress, 0, 1);
     assert!(nack(&mut sender, &mut progress, 0, 9));
     send(&mut sender, &mut progress, 12);
-    // Packet 9 takes the place of the bitmap that packet 1 has left.
+    // Packet 9 uses the place in the bitmap that packet 1 used before.
     for psn in [0, 2, 3, 4, 5, 6, 7, 8] {
         ack(&mut sender, &mut progress, if psn == 0 { 2 } else { psn + 1 }, psn);
     }
