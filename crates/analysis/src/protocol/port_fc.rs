@@ -54,8 +54,8 @@ impl Protocol for PortFc {
 
     /// Class B of a port pauses two kinds of traffic for the port. These are a server's own traffic
     /// that ends at the next server, and class A of the previous switch. Class A of a port pauses
-    /// servers' own traffic that the next server relays. All class A queues of a port count
-    /// together.
+    /// servers' own traffic that the next server relays. The class A queues of a port count as one
+    /// queue.
     fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
         match (&queue.id, &holder.id) {
             (QueueId::Own { switches: 1, port } | QueueId::RelayedTo(port), QueueId::Arriving) => *port == holder.port,

@@ -229,8 +229,8 @@ pub trait ReactionPoint: Send {
     fn on_loss(&mut self, _now: Time, _loss: LossSignal) {}
 
     /// Sets the rate on behalf of a wrapping congestion control, such as SRCC around DCQCN. `rate`
-    /// is at most the line rate. The implementation raises it to its own minimum and resets derived
-    /// state, so that the control continues from `rate`.
+    /// is at most the line rate. The implementation raises `rate` to its own minimum and resets
+    /// derived state, so that the control continues from this rate.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
     /// Lowers the rate to `rate` as [`set_rate`](Self::set_rate) does; keeps a rate that is lower

@@ -97,7 +97,7 @@ pub(crate) enum Action {
     WakeUp,
     /// Report to the observers.
     Report(Report),
-    /// Call the hooks for a gate that closed or opened (true).
+    /// Call the hooks for a gate; true if the gate opened, false if it closed.
     Gate(PortIx, QueueIx, bool),
 }
 

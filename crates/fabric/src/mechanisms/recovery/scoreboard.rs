@@ -94,7 +94,8 @@ impl Scoreboard {
         self.find_lost(progress);
     }
 
-    /// During recovery, declares packets before `lost_before` that have not arrived lost as well.
+    /// During recovery, also declares as lost the packets before `lost_before` that have not
+    /// arrived.
     pub(super) fn lose_before(&mut self, lost_before: Psn, progress: &Progress) {
         if let Some(recovery) = &mut self.recovery {
             recovery.lost_before = recovery.lost_before.max(lost_before);
