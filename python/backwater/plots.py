@@ -371,7 +371,7 @@ class Plots(Generic[Chart]):
     def buffer(self, switches: int = node_style.SHOWN) -> Chart:
         """Draws the buffer occupancy of the fullest switches over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers), switches)
-        subtitle = "fullest switches; shared and private pools and headroom"
+        subtitle = "fullest switches; sum of shared buffer, private buffers and headroom"
         return self._made(occupancy(samples, "switch", self._times, self._styles.nodes, "Buffer occupancy", subtitle))
 
     def headroom(self, switches: int = node_style.SHOWN) -> Chart:

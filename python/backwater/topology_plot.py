@@ -302,7 +302,7 @@ def _arrows(drawn: pl.DataFrame) -> Iterator[Spec]:
     names = ("at_x", "at_y")
     rows = stuck.with_columns(
         *(head.alias(name) for head, name in zip(heads, names, strict=True)),
-        what=pl.lit("deadlock: each waits for the next"),
+        what=pl.lit("deadlock: each queue waits for the next"),
     )
     data = _data(rows)
     styles = {

@@ -251,7 +251,7 @@ def test_a_deadlock_is_drawn_in_the_direction_of_its_data(result: Result, troubl
         (where["h1"], where["s0"]): "1. h1:0 to s0 (class 3, 1 KB of h1 → h2 (flow 1))",
         (where["s0"], where["h2"]): "2. s0:2 to h2 (class 3)",
     }
-    assert rows(chart, 3)[0]["what"] == "deadlock: each waits for the next"
+    assert rows(chart, 3)[0]["what"] == "deadlock: each queue waits for the next"
     assert len(layers(spec(result, "topology"))) == len(layers(chart)) - 3
 
 

@@ -355,7 +355,7 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         ('measure = "pauses"', 'measure = "puases"', "unknown measure"),
         ('at.scheme = "Pyrrha"\nat_most', 'at.shceme = "Pyrrha"\nat_most', "unknown axis"),
         ('"Pyrrha"\nat_most', '"PCF"\nat_most', "unknown point of axis scheme"),
-        ("at_most = 0", "at_least = 5\nat_most = 1", "must be at most at_most, 1.0"),
+        ("at_most = 0", "at_least = 5\nat_most = 1", "must be at most `at_most`, 1.0"),
         ("at_most = 0\n", "\n", "has no bound"),
         ('figure = "fig1"', 'figure = "fig2"', "is not in score.choose or score.confirm"),
         # edits
@@ -368,7 +368,7 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         (
             'mean.stat = "p99"',
             'mean = { kind = "throughput", from = "5 ms", to = "1 ms" }',
-            "must be later than from, 5 ms",
+            "must be later than `from`, 5 ms",
         ),
         ("at_most = 0\n", 'at_most = 0\nscales = ["paper"]\n', "has no effect: readings are scored at the first scale"),
     ],

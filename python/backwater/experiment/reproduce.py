@@ -107,7 +107,9 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
             cells.append(comparisons.shown("value", measure.display_unit, over_seeds))
         rows.append(tuple(cells))
     seeds = content.scales[scale].seeds
-    note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
+    note = (
+        f"mean over {len(seeds)} seeds ± half of its 95 % confidence interval" if len(seeds) > 1 else f"seed {seeds[0]}"
+    )
     if content.needs_runs:
         note += f"; {RunOutcomes.of(experiment, runs)}"
     headers = (*content.axes, *content.measures)

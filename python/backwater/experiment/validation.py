@@ -248,7 +248,7 @@ def check_content(content: Content) -> Iterator[Diagnostic]:
         if isinstance(selection, Window) and selection.to is not None:
             begin, end = units.picoseconds(selection.from_), units.picoseconds(selection.to)
             if begin >= end:
-                yield Diagnostic((*path, "to"), f"must be later than from, {selection.from_}", selection.to)
+                yield Diagnostic((*path, "to"), f"must be later than `from`, {selection.from_}", selection.to)
     for index, chart in enumerate(content.charts):
         yield from _check_chart(("charts", str(index)), chart, content)
     for index, claim in enumerate(content.claims):
@@ -331,7 +331,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-_NEEDS_TO: Final = "ratio, difference and reduction need a baseline; value has none"
+_NEEDS_TO: Final = "`ratio`, `difference` and `reduction` need a baseline; `value` has none"
 
 
 def check_claim(path: Keys, claim: Claim, content: Content) -> Iterator[Diagnostic]:
@@ -348,10 +348,10 @@ def check_claim(path: Keys, claim: Claim, content: Content) -> Iterator[Diagnost
     yield from _check_expectation(path, claim)
     is_itself = all(claim.at.get(axis) == names for axis, names in claim.to.items())
     if is_itself and claim.to_measure in {None, claim.measure} and claim.compare != "value":
-        hint = "change to or to_measure"
-        yield Diagnostic((*path, "to"), "is the same place as at: the value would be its own baseline", hint=hint)
+        hint = "change `to` or `to_measure`"
+        yield Diagnostic((*path, "to"), "is the same place as `at`: the value would be its own baseline", hint=hint)
     if (claim.compare == "value") == bool(claim.to or claim.to_measure):
-        message = "does not match the baseline (to, to_measure)"
+        message = "does not match the baseline (`to`, `to_measure`)"
         yield Diagnostic((*path, "compare"), message, claim.compare, _NEEDS_TO)
 
 
@@ -364,7 +364,7 @@ def _check_comparison(path: Keys, comparison: Comparison, content: Content) -> I
     instead = {axis: [name] for axis, name in comparison.left_out.items()}
     yield from _unknown_places((*path, "left_out"), instead, content)
     if (comparison.compare == "value") == bool(comparison.to):
-        message = "does not match the baseline (to)"
+        message = "does not match the baseline (`to`)"
         yield Diagnostic((*path, "compare"), message, comparison.compare, _NEEDS_TO)
 
 
@@ -372,12 +372,12 @@ def _check_expectation(path: Keys, claim: Claim) -> Iterator[Diagnostic]:
     if claim.range is not None:
         for key in ("at_least", "at_most", "take"):
             if key in claim.model_fields_set:
-                hint = "range already sets both bounds and their places"
-                yield Diagnostic((*path, key), "excludes range", getattr(claim, key), hint)
+                hint = "`range` already sets both bounds and their places"
+                yield Diagnostic((*path, key), "cannot be combined with `range`", getattr(claim, key), hint)
         if claim.range.least > claim.range.greatest:
-            message = f"must be at most greatest, {claim.range.greatest}"
+            message = f"must be at most `greatest`, {claim.range.greatest}"
             yield Diagnostic((*path, "range", "least"), message, claim.range.least)
     elif claim.at_least is None and claim.at_most is None:
-        yield Diagnostic(path, "has no bound", hint="set at_least, at_most or range")
+        yield Diagnostic(path, "has no bound", hint="set `at_least`, `at_most` or `range`")
     elif claim.at_least is not None and claim.at_most is not None and claim.at_least > claim.at_most:
-        yield Diagnostic((*path, "at_least"), f"must be at most at_most, {claim.at_most}", claim.at_least)
+        yield Diagnostic((*path, "at_least"), f"must be at most `at_most`, {claim.at_most}", claim.at_least)

@@ -363,7 +363,7 @@ class _Reader:
         if self._is_dynamic:
             self._add_error(place, f"buffer_model = dynamic: {_COMPUTED}")
         elif port.cable is None:
-            self._add_error(place, "no profile: CABLE_LENGTH has no length for this port")
+            self._add_error(place, "no profile can be chosen: CABLE_LENGTH has no length for this port")
         elif port.cable == 0:
             return None
         elif (made := (self._rows or {}).get((port.speed, port.cable))) is None:

@@ -217,8 +217,10 @@ impl PoissonConfig {
             }
             if offered > 1.0 {
                 let (load, offered) = (self.load, round(offered, 3));
-                let message =
-                    format!("exceeds the link of host \"{name}\": {load} of the uplinks is {offered} of that link");
+                let message = format!(
+                    "exceeds the link of host \"{name}\": {load} of the uplinks' capacity is {offered} times the \
+                        capacity of that link"
+                );
                 part.add(Diagnostic::error(part.field(".load"), message).hint("lower `load` or `intra_rack`"));
                 break;
             }

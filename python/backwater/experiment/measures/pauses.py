@@ -49,7 +49,7 @@ class PausesMeasure(StatisticMeasure, Window):
     @pydantic.model_validator(mode="after")
     def _value_or_number(self) -> Self:
         if "value" in self.model_fields_set and self.stat in ("count", "rate"):
-            raise ValueError(f"value has no effect with stat {self.stat}, which counts pauses with and without a value")
+            raise ValueError(f'`value` has no effect with stat = "{self.stat}", which counts all pauses')
         return self
 
     @property

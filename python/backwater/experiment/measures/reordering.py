@@ -38,7 +38,7 @@ class ReorderingMeasure(ResultMeasure):
     @pydantic.model_validator(mode="after")
     def _degrees_or_share(self) -> Self:
         if "of" in self.model_fields_set and self.stat == "share":
-            raise ValueError("of has no effect with stat share, the fraction of disordered packets")
+            raise ValueError('`of` has no effect with stat = "share", the fraction of disordered packets')
         return self
 
     @property

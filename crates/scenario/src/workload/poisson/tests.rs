@@ -124,8 +124,8 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 0.9 }",
-            "traffic[0].load: exceeds the link of host \"h0\": 0.9 of the uplinks is 4.5 of that link; lower `load` \
-                or `intra_rack`",
+            "traffic[0].load: exceeds the link of host \"h0\": 0.9 of the uplinks' capacity is 4.5 times the \
+                capacity of that link; lower `load` or `intra_rack`",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 1.0 }",
