@@ -124,7 +124,7 @@ impl Options for MpRdmaConfig {
         diagnostics.warning(
             is_step,
             "ecn.pmax",
-            "has no effect: kmin and kmax are equal, so all packets above them are marked",
+            "has no effect: kmin equals kmax, so every packet that meets a longer queue is marked",
         );
     }
 }

@@ -100,7 +100,7 @@ impl Options for PcnConfig {
         diagnostics.positive(Some(self.min_rate), "min_rate");
         diagnostics.positive(self.threshold_rate, "threshold_rate");
         let is_idle = self.threshold_rate.is_some() && self.threshold.is_none();
-        diagnostics.error(is_idle, "threshold_rate", "has no effect without threshold");
+        diagnostics.error(is_idle, "threshold_rate", "has no effect: threshold is not set");
     }
 
     fn profile(&self, option: &str) -> Option<Value> {

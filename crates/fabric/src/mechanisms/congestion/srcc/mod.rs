@@ -245,9 +245,9 @@ impl Options for SrccConfig {
         let message = format_args!("has no effect: flow control {flow_control} never pauses a queue");
         diagnostics.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
-        diagnostics.error(is_idle, "additive_increase", "has no effect: the base is not none");
+        diagnostics.error(is_idle, "additive_increase", "has no effect: base.kind is not \"none\"");
         let is_idle = !matches!(self.base, Base::Dcqcn(_)) && self.adjustment == Adjustment::Cut;
-        diagnostics.error(is_idle, "adjustment", "has no effect: the base is not dcqcn");
+        diagnostics.error(is_idle, "adjustment", "has no effect: base.kind is not \"dcqcn\"");
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {

@@ -40,8 +40,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"mp-rdma\"\necn = { pmax = 0.5 }\n[recovery]\nkind = \"mp-rdma\"",
-        &["s.toml:33:16: warning: congestion_control.ecn.pmax = 0.5: has no effect: kmin and kmax are equal, so all \
-            packets above them are marked"],
+        &["s.toml:33:16: warning: congestion_control.ecn.pmax = 0.5: has no effect: kmin equals kmax, so every \
+            packet that meets a longer queue is marked"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
@@ -168,7 +168,7 @@ pub(super) const CASES: &[Case] = &[
                 slow the simulation down",
             "s.toml:34:9: error: congestion_control.w_min = 0.75: must be at most w_max, 0.5",
             "s.toml:35:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
-            "s.toml:36:18: error: congestion_control.threshold_rate = \"40 Gbps\": has no effect without threshold",
+            "s.toml:36:18: error: congestion_control.threshold_rate = \"40 Gbps\": has no effect: threshold is not set",
         ],
     ),
     (

@@ -106,14 +106,14 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:39:12: error: congestion_control.arrivals = \"ingress-ports\": has no effect: threshold is not eq6",
             "s.toml:40:14: error: congestion_control.link_delay = \"1 us\": has no effect: threshold is static, and \
                 notice_interval is set",
-            "s.toml:42:21: error: congestion_control.additive_increase = \"1 Gbps\": has no effect: the base is not \
-                none",
+            "s.toml:42:21: error: congestion_control.additive_increase = \"1 Gbps\": has no effect: base.kind \
+                is not \"none\"",
         ],
     ),
     (
         DCQCN,
         "kind = \"srcc\"\nadjustment = \"cut\"\nbase = { kind = \"swift\", base_target = \"9 us\" }",
-        &["s.toml:33:14: error: congestion_control.adjustment = \"cut\": has no effect: the base is not dcqcn"],
+        &["s.toml:33:14: error: congestion_control.adjustment = \"cut\": has no effect: base.kind is not \"dcqcn\""],
     ),
     (
         DCQCN,
