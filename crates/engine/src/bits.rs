@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug, Default, GetSize)]
 pub struct BitSet {
     first: u64,
-    #[allow(clippy::box_collection, reason = "two words in a hot cache line instead of four")]
+    #[allow(clippy::box_collection, reason = "a boxed vector takes one word here instead of three")]
     more: Option<Box<Vec<u64>>>,
 }
 

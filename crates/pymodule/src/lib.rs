@@ -369,14 +369,14 @@ fn json_keys(text: &str) -> PyResult<Vec<JsonKey>> {
 
 /// Returns the links of a shortest path for each pair of hosts in a `topology.json`.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
+#[allow(clippy::needless_pass_by_value, reason = "PyO3 passes owned values")]
 fn shortest_paths(py: Python<'_>, topology: &str, pairs: Vec<(String, String)>) -> PyResult<Vec<Vec<usize>>> {
     py.detach(|| backwater_runner::shortest_paths(topology, &pairs)).map_err(PyValueError::new_err)
 }
 
 /// Returns the names that match a list of names and patterns, as in scenarios.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
+#[allow(clippy::needless_pass_by_value, reason = "PyO3 passes owned values")]
 fn chosen_names(texts: Vec<String>, names: Vec<String>) -> PyResult<Vec<String>> {
     let chosen = chosen(&texts, &names).map_err(PyValueError::new_err)?;
     Ok(names.into_iter().zip(chosen).filter_map(|(name, chosen)| chosen.then_some(name)).collect())

@@ -165,7 +165,7 @@ def _text(path: Path) -> str:
 
 
 class _Reader:
-    """Reader of a configuration that collects its errors."""
+    """Reads a configuration, and collects all its errors."""
 
     def __init__(
         self,

@@ -219,7 +219,7 @@ def _bytes_sent(
 def bytes_during(frames: pl.DataFrame, spans: Iterable[tuple[int, int]]) -> Counter[int]:
     """Returns, by flow, the bytes of frames on the wire (`time_ps` to `until_ps`) during any of the spans."""
     closed = pl.DataFrame(_merged(spans), {"begin": pl.Int64, "end": pl.Int64}, orient="row")
-    # Only the last span that began before the frame's end can overlap: earlier ones ended before.
+    # Spans do not overlap, so each frame is compared with the last span that began before its end.
     left = frames.with_columns(left=pl.col("until_ps") - 1).sort("left")
     inside = left.join_asof(closed, left_on="left", right_on="begin").filter(pl.col("end") > pl.col("time_ps"))
     sums = inside.group_by("flow").agg(pl.col("frame_bytes").cast(pl.Int64).sum())

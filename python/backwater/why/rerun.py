@@ -45,7 +45,10 @@ class Rerun:
     def may_differ(self) -> str:
         """Possible reasons why a rerun differs from the result."""
         version, commit = self.result.summary.version, self.result.summary.commit[:10]
-        return f"the result is from Backwater {version} ({commit}), or files named in the scenario have changed since"
+        return (
+            f"this may be another version of Backwater than {version} ({commit}), which made the result, or a file "
+            "named in the scenario has changed"
+        )
 
     def run(self, probes: dict[str, Any]) -> ResultDirectory:
         """Runs with other probes. The result is deleted with the returned object."""

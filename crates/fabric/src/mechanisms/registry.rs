@@ -41,7 +41,7 @@ macro_rules! configuration {
         pub enum $config {
             $(
                 #[serde(rename = $name)]
-                #[allow(missing_docs, reason = "the options have the documentation")]
+                #[allow(missing_docs, reason = "documented by its options")]
                 $variant($options),
             )+
             /// Mechanism of another crate.
@@ -157,7 +157,7 @@ macro_rules! instances {
         #[derive(ambassador::Delegate, get_size2::GetSize)]
         #[delegate($trait, inline = "always")]
         $(#[delegate($accounts)])*
-        #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
+        #[allow(missing_docs, clippy::large_enum_variant, reason = "large variants stay inline, for speed")]
         // With `repr(u8)`, the tag is separate and can be read with one instruction.
         #[repr(u8)]
         pub enum $any {

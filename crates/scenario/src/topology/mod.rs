@@ -36,7 +36,7 @@ macro_rules! topologies {
         /// The fabric: its hosts, its switches and the links between them.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
-        #[allow(missing_docs, reason = "the options document the kind")]
+        #[allow(missing_docs, reason = "documented by the options of each kind")]
         pub enum TopologyConfig {
             $(#[serde(rename = $kind)] $variant($config),)+
         }

@@ -47,7 +47,7 @@ macro_rules! traffic {
         /// One part of the traffic; a scenario has any number of parts.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
-        #[allow(missing_docs, reason = "the options document the kind")]
+        #[allow(missing_docs, reason = "documented by the options of each kind")]
         pub enum TrafficConfig {
             $(#[serde(rename = $kind)] $variant($config),)+
         }

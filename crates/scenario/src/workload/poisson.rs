@@ -148,7 +148,7 @@ impl PoissonConfig {
         match lists {
             None => {
                 let error = error("\"incast\" requires `receivers` in every incast of the scenario");
-                part.add(error.hint("without them, an incast may have any receiver"));
+                part.add(error.hint("without `receivers`, any host can be the receiver of an incast"));
                 None
             }
             Some(lists) if lists.is_empty() => {

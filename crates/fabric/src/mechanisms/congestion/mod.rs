@@ -16,7 +16,7 @@ pub mod telemetry;
 pub mod timely;
 mod window;
 
-#[allow(unused_imports, reason = "for the methods that are generated")]
+#[allow(unused_imports, reason = "macros generate methods that use them")]
 use crate::contract::signatures::*;
 use crate::mechanisms::registry::registry;
 

@@ -9,7 +9,7 @@ pub mod pfc_star;
 pub mod port_fc;
 pub mod pyrrha;
 
-#[allow(unused_imports, reason = "for the methods that are generated")]
+#[allow(unused_imports, reason = "macros generate methods that use them")]
 use crate::contract::signatures::*;
 use crate::mechanisms::registry::registry;
 

@@ -10,7 +10,7 @@ pub mod sih;
 pub mod static_threshold;
 mod threshold;
 
-#[allow(unused_imports, reason = "for the methods that are generated")]
+#[allow(unused_imports, reason = "macros generate methods that use them")]
 use crate::contract::signatures::*;
 use crate::mechanisms::registry::registry;
 

@@ -12,7 +12,7 @@ pub mod proteus;
 mod recent;
 pub mod spray;
 
-#[allow(unused_imports, reason = "for the methods that are generated")]
+#[allow(unused_imports, reason = "macros generate methods that use them")]
 use crate::contract::signatures::*;
 use crate::mechanisms::registry::registry;
 

@@ -6,7 +6,7 @@ pub mod irn;
 pub mod mp_rdma;
 mod scoreboard;
 
-#[allow(unused_imports, reason = "for the methods that are generated")]
+#[allow(unused_imports, reason = "macros generate methods that use them")]
 use crate::contract::signatures::*;
 use crate::mechanisms::registry::registry;
 

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "a schema alone")]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Toy {
     rate: Rate,
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -18,7 +18,7 @@ struct Toy {
 
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "a schema alone")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum Mode {
     Fast,
     Slow,
@@ -26,7 +26,7 @@ enum Mode {
 
 #[derive(JsonSchema)]
 #[schemars(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[expect(dead_code, reason = "a schema alone")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum Shape {
     Star { hosts: u32 },
     Line { length: Duration },
@@ -34,7 +34,7 @@ enum Shape {
 
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "a schema alone")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum Size {
     Bytes(Bytes),
     Choice(Vec<Bytes>),

@@ -175,7 +175,7 @@ fn invalid_options_are_rejected() {
              \"incast\", degree = 1, \
          size = \"1 KB\" }",
             "traffic[0].exclude_receivers: \"incast\" requires `receivers` in every incast of the scenario; \
-             without them, an incast may have any receiver",
+             without `receivers`, any host can be the receiver of an incast",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 B\", load = 1.0, stop = \"2 s\", class = 8, start = \"1 ms\" }",

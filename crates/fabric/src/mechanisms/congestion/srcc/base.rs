@@ -8,7 +8,7 @@ use crate::mechanisms::congestion::none::{LineRate, NoCongestionControl, NoneCon
 use crate::mechanisms::congestion::swift::{Swift, SwiftConfig};
 use crate::mechanisms::congestion::telemetry::TelemetryStamper;
 use ambassador::Delegate;
-#[allow(unused_imports, reason = "for the methods that are generated")]
+#[allow(unused_imports, reason = "macros generate methods that use them")]
 use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Congestion control between notices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "their options say what they are")]
+#[allow(missing_docs, reason = "documented by their options")]
 pub enum Base {
     Dcqcn(DcqcnConfig),
     Hpcc(HpccConfig),
@@ -100,7 +100,7 @@ pub enum BaseNotification {
 /// Reaction point of a base.
 #[derive(Debug, Delegate, GetSize)]
 #[delegate(ReactionPoint)]
-#[allow(missing_docs, clippy::large_enum_variant, reason = "each is what its name says, and all of them are in a box")]
+#[allow(missing_docs, clippy::large_enum_variant, reason = "documented by their types; a box holds the enum")]
 pub enum BaseReaction {
     Dcqcn(Dcqcn),
     Hpcc(Hpcc),
