@@ -45,10 +45,7 @@ fn scenario_error(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyErr {
 
 /// Converts an error of a run to a Python exception.
 fn run_error(error: &RunError) -> PyErr {
-    match error {
-        RunError::Spec(_) => PyValueError::new_err(error.to_string()),
-        RunError::File { .. } | RunError::Table(_) => PyOSError::new_err(error.to_string()),
-    }
+    PyOSError::new_err(error.to_string())
 }
 
 fn diagnostic_list<'py>(py: Python<'py>, diagnostics: &[Diagnostic]) -> PyResult<Bound<'py, PyList>> {

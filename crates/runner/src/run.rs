@@ -14,7 +14,6 @@ use crate::usage::{ResidentSet, cpu_seconds, peak_rss_bytes};
 use backwater_columns::Text;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::contract::LbStat;
 use backwater_fabric::contract::report::{Disorder, DropCause};
 use backwater_fabric::driver::deadlock::Deadlock;
@@ -36,9 +35,6 @@ use std::time::Instant;
 /// Failure to start or complete a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The network is invalid.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Spec(Vec<Diagnostic>),
     /// A file cannot be written.
     #[error("{path}: {cause}")]
     File {
@@ -181,7 +177,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// If the network is invalid or the directory cannot be written.
+    /// If the directory cannot be written.
     pub fn start(plan: Plan, build: Build, directory: &Path, threads: usize) -> Result<Run, RunError> {
         Run::start_until(plan, build, directory, threads, Time::NEVER)
     }
@@ -201,7 +197,7 @@ impl Run {
         let cpu_before = cpu_seconds();
         let (started, resident_set) = (Instant::now(), ResidentSet::start(plan.fabric_bytes()));
         let shards = shards(&plan, threads);
-        let mut fabric = plan.take_fabric().map_err(RunError::Spec)?;
+        let mut fabric = plan.take_fabric();
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
         let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
         if plan.probes.ingress {

@@ -481,3 +481,38 @@ fn a_run_counts_its_own_cpu_time() {
     let (summary, _) = finished(plan(20), 1);
     assert!(summary.cpu_seconds > 0.0 && summary.cpu_seconds <= crate::usage::cpu_seconds() - before);
 }
+
+/// The servers' ACKs delay relayed packets, so that PortFC loses packets despite its guarantee. A
+/// pinned path of three switches ends the guarantee, and so no loss is a violation.
+#[test]
+fn every_run_of_a_plan_has_the_same_verdict() {
+    let relayed = |src, server, switch| {
+        format!(
+            "{{ src = \"{src}\", dst = \"h1.1\", bytes = \"250 KB\", data_via = [\"{switch}\", \"{server}\", \"s1.1\"], \
+                ack_via = [\"s0.1\", \"h1.0\", \"s1.0\"] }}"
+        )
+    };
+    let text = |others: &str| {
+        format!(
+            "run.until = \"400 us\"\nnetwork.mtu = \"16 B\"\ncongestion_control.kind = \"none\"\n\
+             topology = {{ kind = \"bcube\", n = 5, delay = \"10 ns\" }}\n\
+             [switch]\nbuffer = \"100 KB\"\nflow_control = {{ kind = \"port-fc\" }}\n\
+             headroom = {{ kind = \"static\", xoff = \"1 GB\", headroom = \"0 B\" }}\n\
+             [[traffic]]\nkind = \"flows\"\nflows = [\n\
+             {{ src = \"h3.1\", dst = \"h0.1\", bytes = \"125 KB\" }},\n\
+             {{ src = \"h4.1\", dst = \"h2.1\", bytes = \"125 KB\" }},\n\
+             {}, {}{others}]\n",
+            relayed("h0.0", "h0.1", "s0.0"),
+            relayed("h2.0", "h2.1", "s0.2")
+        )
+    };
+    let detour = ", { src = \"h3.0\", dst = \"h4.0\", bytes = \"1 KB\", data_via = [\"h3.2\", \"h4.2\", \"s0.4\"] }";
+    for (others, outcome) in [("", Outcome::Violation), (detour, Outcome::Completed)] {
+        let plan = plan_of(&text(others));
+        let summaries = [(); 2].map(|()| finished(plan.clone(), 1).0);
+        assert_eq!(summaries.each_ref().map(|summary| summary.outcome), [outcome; 2]);
+        assert_eq!(summaries[0].fingerprint, summaries[1].fingerprint);
+        assert_eq!(summaries[0].unpromised_drops, summaries[1].unpromised_drops);
+        assert_eq!(summaries[0].unpromised_drops > 0, outcome == Outcome::Completed);
+    }
+}

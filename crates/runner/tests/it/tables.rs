@@ -6,9 +6,9 @@ use crate::common::random::{Case, any_case};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::driver::trace::TraceSpec;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::network::spec::FlowSpec;
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, LinkSpec, NetworkSpec};
 use backwater_runner::{Build, Run};
-use backwater_scenario::{Document, Plan, ProbesConfig};
+use backwater_scenario::{Document, NetworkConfig, Plan, ProbesConfig, Scenario};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
 use proptest::prelude::*;
@@ -21,15 +21,33 @@ use temp_dir::TempDir;
 
 const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
-/// Returns a plan for `case`: a scenario with its nodes and flows, and its network. Every third
-/// flow is part of an incast. A last flow starts after all links are up. The reason is that a run
-/// ends with the first tick after its last flow, and ticks depend on samples.
-fn plan(case: &Case, probes: Probes) -> Plan {
+/// Returns a plan of a scenario with the network and flows of `case`, if its options suit each
+/// other. Every third flow is part of an incast. A last flow starts after all links are up. The
+/// reason is that a run ends with the first tick after its last flow, and ticks depend on samples.
+fn plan(case: &Case) -> Option<Plan> {
     let name = |node: NodeId| case.spec.nodes[node].name.clone();
     let (hosts, switches): (Vec<_>, Vec<_>) =
         case.spec.node_ids().partition(|node| case.spec.nodes[*node].kind.has_endpoint());
     let names = |nodes: Vec<NodeId>| nodes.into_iter().map(name).collect::<Vec<String>>();
-    let links = case.spec.links.iter().map(|link| json!({ "a": name(link.a), "b": name(link.b) }));
+    let link = |link: &LinkSpec| {
+        json!({
+            "a": name(link.a),
+            "b": name(link.b),
+            "rate": format!("{} bps", link.rate.bps()),
+            "delay": format!("{} ps", link.delay.ps()),
+            "error_rate": link.error_rate,
+        })
+    };
+    let fault = |fault: &LinkFault| {
+        let LinkSpec { a, b, .. } = case.spec.links[fault.link];
+        let parallel = case.spec.links[..fault.link].iter().filter(|link| (link.a, link.b) == (a, b)).count();
+        json!({
+            "link": [name(a), name(b)],
+            "parallel": parallel,
+            "down": format!("{} ps", fault.down.ps()),
+            "up": format!("{} ps", fault.up.ps()),
+        })
+    };
     let flow = |flow: &FlowSpec| {
         json!({
             "src": name(flow.src),
@@ -47,19 +65,32 @@ fn plan(case: &Case, probes: Probes) -> Plan {
             "kind": "custom",
             "hosts": names(hosts),
             "switches": names(switches),
-            "links": links.collect::<Vec<Value>>(),
+            "links": case.spec.links.iter().map(link).collect::<Vec<Value>>(),
         },
+        "faults": case.spec.faults.iter().map(fault).collect::<Vec<Value>>(),
         "traffic": [
             { "kind": "flows", "tag": "all", "flows": every(1) },
             { "kind": "flows", "tag": "incast", "role": "incast", "flows": every(3) },
             { "kind": "flows", "tag": "last", "flows": [flow(&last)] },
         ],
     });
-    let document = Document::from_json(&scenario);
-    let plan = Plan::from_document(&document, Path::new(".")).unwrap();
-    let mut plan = plan.with_spec(case.spec.clone());
-    (plan.probes, plan.trace) = probes;
-    plan
+    let mut scenario = Scenario::from_document(&Document::from_json(&scenario)).unwrap();
+    let NetworkSpec { framing, mtu, reconvergence, .. } = case.spec;
+    scenario.network = NetworkConfig { framing, mtu, reconvergence };
+    scenario.run.seed = case.spec.seed;
+    scenario.switch = case.spec.switch.clone();
+    scenario.host = case.spec.host.clone();
+    scenario.congestion_control = case.spec.congestion.clone();
+    scenario.load_balance = case.spec.load_balance.clone();
+    scenario.recovery = case.spec.recovery.clone();
+    let plan = Plan::new(&scenario, Path::new(".")).ok()?;
+    assert_eq!((&plan.spec().links, &plan.spec().faults), (&case.spec.links, &case.spec.faults));
+    Some(plan)
+}
+
+/// Draws plans of any network.
+fn plans() -> impl Strategy<Value = Plan> {
+    any_case().prop_filter_map("options that do not suit each other", |case| plan(&case))
 }
 
 /// Options of probes, and traced events.
@@ -136,8 +167,8 @@ proptest! {
     #![proptest_config(common::cases(60))]
 
     #[test]
-    fn slices_threads_and_shards_change_no_table(case in any_case(), probes in probes()) {
-        let plan = plan(&case, probes);
+    fn slices_threads_and_shards_change_no_table(mut plan in plans(), probes in probes()) {
+        (plan.probes, plan.trace) = probes;
         let expected = contents(&written(&plan, 1, None, AT_ONCE));
         let zero = std::time::Duration::ZERO;
         for (threads, shards, wall) in
@@ -151,7 +182,7 @@ proptest! {
 
     /// With `probes.flows`, more flows have a path.
     #[test]
-    fn probes_change_no_row_of_another(case in any_case(), one in probes(), other in probes()) {
+    fn probes_change_no_row_of_another(plan in plans(), one in probes(), other in probes()) {
         let record = |what: fn(&Probes) -> bool| what(&one) && what(&other);
         let tables = [
             ("flows", true),
@@ -165,7 +196,11 @@ proptest! {
             ("events", record(|(_, trace)| trace.is_some())),
         ];
         let hidden: &[&str] = if one.0.flows == other.0.flows { &[] } else { &["path"] };
-        let [one, other] = [one, other].map(|probes| written(&plan(&case, probes), 1, None, AT_ONCE));
+        let [one, other] = [one, other].map(|(probes, trace)| {
+            let mut plan = plan.clone();
+            (plan.probes, plan.trace) = (probes, trace);
+            written(&plan, 1, None, AT_ONCE)
+        });
         for (table, _) in tables.into_iter().filter(|(_, is_recorded)| *is_recorded) {
             let [one, other] = [&one, &other].map(|directory| words_of(directory, table, hidden));
             let first = one.iter().zip(&other).find(|(one, other)| one != other);

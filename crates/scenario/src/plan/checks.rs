@@ -156,9 +156,9 @@ pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
         spec.load_balance.check_at_switch(&fabric.site(node), &mut of_paths);
     }
     let mut found: Vec<Diagnostic> = Vec::new();
-    for finding in own.into_vec().into_iter().chain(of_paths.into_vec()) {
-        if !found.contains(&finding) {
-            found.push(finding);
+    for diagnostic in own.into_vec().into_iter().chain(of_paths.into_vec()) {
+        if !found.contains(&diagnostic) {
+            found.push(diagnostic);
         }
     }
     found
@@ -338,7 +338,7 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
 
 /// Warns about nodes whose flow control cannot keep its lossless guarantee. Reports one node for
 /// each reason.
-pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
+pub(super) fn guarantees(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     for node in (0..fabric.spec.nodes.len() as u32).map(NodeId) {
         let Err(reason) = fabric.check_guarantee(node) else { continue };

@@ -20,12 +20,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything that a run needs. Only [`Plan::new`] creates plans.
+///
+/// A plan holds the fabric of its network in memory until a run takes it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plan {
     /// The network.
     spec: NetworkSpec,
-    /// Fabric that the checks have built; the first run of the plan or of a clone takes it.
+    /// Fabric that the checks have built, until a run of the plan or of a clone takes it.
     fabric: Arc<Mutex<Option<Fabric>>>,
     /// Flows of the network.
     pub traffic: Traffic,
@@ -100,7 +102,7 @@ impl Plan {
         if has_errors(&diagnostics) {
             return Err(diagnostics);
         }
-        diagnostics.extend(checks::promises(&fabric));
+        diagnostics.extend(checks::guarantees(&fabric));
         diagnostics.extend(checks::headrooms(&fabric));
         diagnostics.extend(checks::congestion_points(&fabric));
         diagnostics.extend(checks::choices(&fabric));
@@ -123,20 +125,18 @@ impl Plan {
         &self.spec
     }
 
-    /// Replaces the network, without a check that it suits the traffic.
-    #[must_use]
-    pub fn with_spec(self, spec: NetworkSpec) -> Plan {
-        Plan { spec, fabric: Default::default(), ..self }
-    }
-
     /// Returns the fabric of the network. The first call returns the fabric that the checks have
-    /// built, later calls build a new one.
-    ///
-    /// # Errors
-    /// If the network was replaced by one that the model cannot run.
-    pub fn take_fabric(&self) -> Result<Fabric, Vec<Diagnostic>> {
+    /// built, so the plan no longer holds it. Later calls build an equal fabric.
+    pub fn take_fabric(&self) -> Fabric {
         let built = self.fabric.lock().unwrap_or_else(PoisonError::into_inner).take();
-        built.map_or_else(|| Fabric::new(self.spec.clone()), Ok)
+        built.unwrap_or_else(|| {
+            let mut fabric = Fabric::new(self.spec.clone()).expect("the checks have built this fabric");
+            for flow in self.traffic.listed() {
+                // Pinned paths can weaken guarantees.
+                fabric.check_flow(flow).expect("the checks have accepted this flow");
+            }
+            fabric
+        })
     }
 
     /// Returns the heap memory of the fabric that the checks have built, if no run has taken it.
@@ -163,7 +163,7 @@ impl Plan {
     /// All errors with their places, in the order of the document.
     pub fn from_document(document: &Document, base_dir: &Path) -> Result<Plan, Vec<Diagnostic>> {
         let placed = |diagnostics: Vec<Diagnostic>| -> Vec<_> {
-            diagnostics.into_iter().map(|finding| document.place(finding)).collect()
+            diagnostics.into_iter().map(|diagnostic| document.place(diagnostic)).collect()
         };
         let plan = match Scenario::from_document(document) {
             Ok(scenario) => Plan::new(&scenario, base_dir).map_err(placed),
@@ -173,7 +173,7 @@ impl Plan {
             }
         };
         let plan = plan.map_err(|mut diagnostics| {
-            diagnostics.sort_by_key(|finding| (finding.line, finding.column));
+            diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
             diagnostics
         })?;
         let mut effective = plan.effective;
@@ -185,7 +185,7 @@ impl Plan {
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
-    diagnostics.iter().any(|finding| finding.severity == Severity::Error)
+    diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
 /// Returns the value of `result`, or adds its errors to `diagnostics`.

@@ -33,7 +33,7 @@ fn build(n: u32, k: u32, rest: &str) -> Graph {
 fn try_plan(topology: &str, traffic: &str) -> Result<Plan, String> {
     let document = Document::from_toml("s.toml", &format!("traffic = [{traffic}]\n[topology]\n{topology}")).unwrap();
     let plan = Plan::from_document(&document, Path::new(DATA));
-    plan.map_err(|diagnostics| diagnostics.iter().map(|finding| format!("{finding}\n")).collect())
+    plan.map_err(|diagnostics| diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect())
 }
 
 fn names(graph: &Graph, nodes: impl IntoIterator<Item = NodeId>) -> Vec<String> {
@@ -54,7 +54,7 @@ fn all_pairs(graph: &Graph, flows: u32) -> Vec<(FlowId, FlowSpec)> {
 /// Builds the fabric of a scenario with this topology.
 fn fabric(topology: &str) -> Fabric {
     let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\" }";
-    try_plan(topology, traffic).unwrap().take_fabric().unwrap()
+    try_plan(topology, traffic).unwrap().take_fabric()
 }
 
 /// Returns the nodes on a flow's path, including both ends.
@@ -253,7 +253,7 @@ fn paths_of_listed_flows_pass_the_listed_servers() {
         let traffic = listed(&format!("data_via = [\"{there}\"], ack_via = [\"{back}\"]"));
         let plan = try_plan(&bcube(4, 1, ""), &traffic).unwrap();
         let flow = plan.traffic.flows().next().unwrap();
-        let mut fabric = plan.take_fabric().unwrap();
+        let mut fabric = plan.take_fabric();
         fabric.add_waypoint_routes(&flow);
         let graph = build(4, 1, "");
         for id in (0..50).map(FlowId) {
