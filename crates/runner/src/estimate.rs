@@ -37,8 +37,8 @@ struct Load {
     flows: u64,
 }
 
-/// Number of measurements.
-const LOOKS: u32 = 32;
+/// Number of measurements of an estimate.
+const MEASUREMENTS: u32 = 32;
 
 /// Estimates the memory of a run of `plan`. Simulates the beginning for the time `wall` and assumes
 /// that active flows and frames keep growing as in the second half of that time. Tables are written
@@ -55,7 +55,7 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
     let (begun, mut loads) = (Instant::now(), Vec::new());
     let mut is_done = false;
     while !is_done && begun.elapsed() < wall {
-        is_done = run.advance(wall / LOOKS).done;
+        is_done = run.advance(wall / MEASUREMENTS).done;
         let Memory { frames, flows, .. } = run.simulation().memory();
         loads.push(Load { at: run.simulation().now(), frames: frames.count, flows: flows.count });
     }

@@ -48,16 +48,16 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_reads_as_one_line() {
-        let finding = Diagnostic::error("traffic[0].lod", "unknown key").hint("did you mean \"load\"?");
-        assert_eq!(finding.to_string(), "error: traffic[0].lod: unknown key; did you mean \"load\"?");
-        let finding = Diagnostic {
+    fn a_diagnostic_is_one_line() {
+        let diagnostic = Diagnostic::error("traffic[0].lod", "unknown key").hint("did you mean \"load\"?");
+        assert_eq!(diagnostic.to_string(), "error: traffic[0].lod: unknown key; did you mean \"load\"?");
+        let diagnostic = Diagnostic {
             file: Some("a.toml".into()),
             line: Some(3),
             column: Some(7),
             ..Diagnostic::warning("run.seed", "odd").value(7)
         };
-        assert_eq!(finding.to_string(), "a.toml:3:7: warning: run.seed = 7: odd");
+        assert_eq!(diagnostic.to_string(), "a.toml:3:7: warning: run.seed = 7: odd");
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Document {
         if diagnostics.is_empty() {
             return Ok(Document { file: self.file.clone(), root });
         }
-        Err(diagnostics.into_iter().map(|(origin, finding)| self.at(&origin, finding)).collect())
+        Err(diagnostics.into_iter().map(|(origin, diagnostic)| self.at(&origin, diagnostic)).collect())
     }
 }
 

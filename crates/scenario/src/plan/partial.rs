@@ -32,13 +32,13 @@ fn related(one: &str, other: &str) -> bool {
 pub(super) fn without_consequences(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let errors: Vec<_> = diagnostics
         .iter()
-        .filter(|finding| finding.severity == Severity::Error)
-        .map(|finding| finding.path.clone())
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .map(|diagnostic| diagnostic.path.clone())
         .collect();
-    let follows = |finding: &Diagnostic| {
-        sources(section(&finding.path)).iter().any(|source| errors.iter().any(|error| related(error, source)))
+    let follows = |diagnostic: &Diagnostic| {
+        sources(section(&diagnostic.path)).iter().any(|source| errors.iter().any(|error| related(error, source)))
     };
-    diagnostics.into_iter().filter(|finding| !follows(finding)).collect()
+    diagnostics.into_iter().filter(|diagnostic| !follows(diagnostic)).collect()
 }
 
 /// Returns the part of a scenario around an option: an entry of a list such as `traffic` or
@@ -69,7 +69,7 @@ fn stand_in(section: &str) -> Option<Value> {
 
 /// Returns the errors of [`Plan::new`] that cannot be consequences of the `broken` options.
 pub(super) fn diagnostics(document: &Document, broken: &[Diagnostic], base_dir: &Path) -> Vec<Diagnostic> {
-    let mut broken: BTreeSet<&str> = broken.iter().map(|finding| part(&finding.path)).collect();
+    let mut broken: BTreeSet<&str> = broken.iter().map(|diagnostic| part(&diagnostic.path)).collect();
     let schema = Scenario::schema();
     let sections: Vec<_> =
         schema["properties"].as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
@@ -100,9 +100,9 @@ pub(super) fn diagnostics(document: &Document, broken: &[Diagnostic], base_dir: 
     }
     let Ok(scenario) = serde_json::from_value::<Scenario>(data) else { return Vec::new() };
     let mut diagnostics = Plan::new(&scenario, base_dir).err().unwrap_or_default();
-    diagnostics.retain(|finding| {
-        let depends_on = sources(section(&finding.path)).iter().copied().chain([finding.path.as_str()]);
-        finding.severity == Severity::Error
+    diagnostics.retain(|diagnostic| {
+        let depends_on = sources(section(&diagnostic.path)).iter().copied().chain([diagnostic.path.as_str()]);
+        diagnostic.severity == Severity::Error
             && !depends_on.into_iter().any(|source| broken.iter().any(|part| related(part, source)))
     });
     diagnostics

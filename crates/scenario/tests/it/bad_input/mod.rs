@@ -65,7 +65,7 @@ fn messages(text: &str) -> Vec<String> {
     match result {
         Ok(plan) => plan.warnings.iter().map(ToString::to_string).collect(),
         Err(diagnostics) => {
-            assert!(diagnostics.iter().any(|finding| finding.severity == Severity::Error), "{diagnostics:?}");
+            assert!(diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error), "{diagnostics:?}");
             diagnostics.iter().map(ToString::to_string).collect()
         }
     }
@@ -429,7 +429,7 @@ fn check_text(text: &str) {
     if let Ok(document) = Document::from_toml("s.toml", text) {
         match Plan::from_document(&document, Path::new(".")) {
             Ok(plan) => assert!(!explain(&document, &plan).is_empty()),
-            Err(diagnostics) => assert!(diagnostics.iter().all(|finding| !finding.to_string().is_empty())),
+            Err(diagnostics) => assert!(diagnostics.iter().all(|diagnostic| !diagnostic.to_string().is_empty())),
         }
     }
 }

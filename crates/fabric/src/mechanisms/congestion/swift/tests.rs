@@ -263,7 +263,7 @@ fn single_parameters_override_the_profile_and_what_follows_from_them() {
 fn late(config: &SwiftConfig, sender: &SenderFacts) -> Vec<String> {
     let mut diagnostics = Diagnostics::default();
     config.check_at(sender, &mut diagnostics);
-    diagnostics.into_vec().into_iter().map(|finding| finding.message).collect()
+    diagnostics.into_vec().into_iter().map(|diagnostic| diagnostic.message).collect()
 }
 
 #[test]
