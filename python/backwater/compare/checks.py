@@ -148,7 +148,7 @@ def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> Co
     both = [measure.model_copy(update={kind: name}) for kind in kinds]
     if len(both) > 1 and any(len({tuple(select(of, each)["id"]) for each in both}) > 1 for of in flows):
         hint = f"write role={name}: or tag={name}:"
-        raise condition.error("flows", f"{name!r} is a role and a tag of different flows", hint)
+        raise condition.error("flows", f"{name!r} is both a role and a tag, which select different flows", hint)
     return both[0]
 
 

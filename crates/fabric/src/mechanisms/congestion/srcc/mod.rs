@@ -338,8 +338,8 @@ impl CongestionOptions for SrccConfig {
         if let Some(lowest) = self.base.lowest_rate(sender) {
             let flows = sender.line_rate.bps() / lowest.bps().max(1);
             let message = format_args!(
-                "cannot lower rates below {lowest}: more than {flows} flows through one {} port would exceed the rate \
-                    in notices; lower base.min_rate",
+                "cannot lower rates below {lowest}, but with more than {flows} flows through one {} port, notices name \
+                    lower rates; lower base.min_rate",
                 sender.line_rate
             );
             diagnostics.warning(flows < FLOWS_TO_REACH, "base", message);

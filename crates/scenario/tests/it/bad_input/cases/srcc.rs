@@ -24,8 +24,8 @@ pub(super) const CASES: &[Case] = &[
     (
         DCQCN,
         "kind = \"srcc\"\nbase = { kind = \"dcqcn\", min_rate = \"2 Gbps\" }",
-        &["s.toml:33:8: warning: congestion_control.base: cannot lower rates below 2 Gbps: more than 50 flows \
-            through one 100 Gbps port would exceed the rate in notices; lower base.min_rate"],
+        &["s.toml:33:8: warning: congestion_control.base: cannot lower rates below 2 Gbps, but with more \
+            than 50 flows through one 100 Gbps port, notices name lower rates; lower base.min_rate"],
     ),
     (DCQCN, "kind = \"srcc\"\nbase = { kind = \"hpcc\", min_rate = \"1 Gbps\" }", &[]),
     (

@@ -102,7 +102,8 @@ fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
     }
 }
 
-/// If only frames of 64 B arrive, with gaps, the two forms differ by the staircase alone.
+/// The staircase rounds a gradient up to the next of 16 steps. A step is 12,800 / 16 = 800 units of
+/// gradient, and 60,000 / 16 = 3750 B of headroom.
 #[test]
 fn steps_of_the_staircase_are_rounded_up() {
     let reach = reach();
