@@ -65,7 +65,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def done(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The experiment in a copy of that directory, which is the current directory."""
+    """The experiment in a copy of `origin`. The copy is the current directory."""
     shutil.copytree(origin, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
     return Path("papers/someone/fig1.toml")

@@ -1,4 +1,4 @@
-"""Parts of a run that measures and charts read."""
+"""Selections: the part of a run that a measure or a chart reads."""
 
 from __future__ import annotations
 
