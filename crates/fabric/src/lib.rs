@@ -17,6 +17,8 @@
 pub mod contract;
 
 pub mod driver;
+#[doc(hidden)]
+pub mod fixtures;
 pub mod frame;
 pub mod ids;
 pub mod mechanisms;

@@ -6,6 +6,7 @@ use crate::contract::{
     AckView, AddedQueues, Admission, BufferPolicy, Choice, CongestionSignal, FlowKey, LoadBalance, PacketContext,
     PipelineHooks, ReactionPoint, RouteRequest, SenderFacts, View,
 };
+pub(crate) use crate::fixtures::{at_us, flow, star};
 use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::record::{Records, Stamp, Telemetry};
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
@@ -13,13 +14,8 @@ use crate::ids::{Class, FlowId, NodeId, PortIx};
 use crate::model::io::NodeIo;
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
-use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, SchedulerConfig};
+use crate::network::spec::{NetworkSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
-
-/// Returns the time `us` microseconds after the start.
-pub(crate) fn at_us(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
 
 /// Asserts equality except for rounding errors of floating-point arithmetic.
 pub(crate) fn assert_near(actual: f64, expected: f64) {
@@ -31,23 +27,9 @@ pub(crate) fn assert_rate(actual: u64, expected: u64) {
     assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
 }
 
-/// Returns a network of hosts and switches with links between `ends`, of 100 Gb/s and a delay of 1
-/// us. Node ids count the hosts first.
-pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> NetworkSpec {
-    let (rate, delay) = (Rate::from_gbps(100), Duration::from_us(1));
-    let link = |(a, b): &(u32, u32)| LinkSpec::new(NodeId(*a), NodeId(*b), rate, delay);
-    NetworkSpec {
-        framing: Framing::HpccNs3,
-        mtu: Bytes(952),
-        links: ends.iter().map(link).collect(),
-        ..NetworkSpec::with_nodes(hosts, switches)
-    }
-}
-
-/// Returns a network of `hosts` hosts on one switch, whose id is `hosts`.
-pub(crate) fn star(hosts: u32) -> NetworkSpec {
-    let ends: Vec<_> = (0..hosts).map(|host| (host, hosts)).collect();
-    network(hosts, 1, &ends)
+/// Returns `spec` with packets of 952 B, which take 1000 B on the wire and in buffers.
+pub(crate) fn hpcc_frames(spec: NetworkSpec) -> NetworkSpec {
+    NetworkSpec { framing: Framing::HpccNs3, mtu: Bytes(952), ..spec }
 }
 
 /// Returns the fabric of `spec`, without flows.
@@ -57,7 +39,7 @@ pub(crate) fn fabric(spec: NetworkSpec) -> Fabric {
 
 /// Returns the facts of a sender in a star, with this rate and base round-trip time.
 pub(crate) fn sender(line_rate: Rate, base_rtt: Duration) -> SenderFacts {
-    SenderFacts { base_rtt, ..fabric(star(2)).sender(line_rate) }
+    SenderFacts { base_rtt, ..fabric(hpcc_frames(star(2))).sender(line_rate) }
 }
 
 /// Returns an ACK for acknowledged and sent bytes, without hops, path and telemetry.
@@ -85,12 +67,6 @@ pub(crate) fn stamped_ack(
     let signal = point.signal(&ack);
     point.on_ack(&ack);
     signal
-}
-
-/// Returns a flow of class 3.
-pub(crate) fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
-    let start = Time::ZERO + Duration::from_ns(start_ns);
-    FlowSpec { start, ..FlowSpec::new(NodeId(src), NodeId(dst), bytes) }
 }
 
 /// Returns an idle port of a star's switch.

@@ -6,12 +6,12 @@ mod common;
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::fixtures::{flow, leaf_spine, star};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::mechanisms::PathCycling;
-use common::{flow, leaf_spine, star};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -37,7 +37,7 @@ fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>, warm_up: u64) -> (usize
 fn packets_and_events_do_not_allocate() {
     let endless = |src, dst| flow(src, dst, FlowSpec::ENDLESS, 0);
     let ring = (0..8).map(|host| endless(host, (host + 1) % 8)).collect();
-    let (allocations, hops) = steady_state(star(8, 100, 1000), ring, 4);
+    let (allocations, hops) = steady_state(star(8), ring, 4);
     println!("uncongested: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 100_000);
     assert_eq!(allocations, 0);
@@ -45,7 +45,7 @@ fn packets_and_events_do_not_allocate() {
     // An incast under PFC. Each finished pause is kept for measurement in a list that doubles its
     // capacity; no other data structure may grow.
     let incast = (0..7).map(|host| endless(host, 7)).collect();
-    let (allocations, hops) = steady_state(star(8, 100, 1000), incast, 10);
+    let (allocations, hops) = steady_state(star(8), incast, 10);
     println!("incast: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");

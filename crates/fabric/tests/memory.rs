@@ -7,11 +7,12 @@ mod common;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::fixtures::{self, flow};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
-use common::{flow, set_error_rate};
+use common::set_error_rate;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -20,7 +21,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Returns 8 leaves with 16 hosts each, and 8 spines.
 fn leaf_spine() -> NetworkSpec {
-    common::leaf_spine(8, 16, 8)
+    fixtures::leaf_spine(8, 16, 8)
 }
 
 /// Returns the bytes allocated and in use by a simulation that has run for `us`, and the bytes that

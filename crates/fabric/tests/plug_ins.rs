@@ -7,13 +7,14 @@ mod common;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::contract::{CongestionOptions, LoadBalanceOptions, Options, SenderFacts, Site};
+use backwater_fabric::fixtures::{flow, leaf_spine};
 use backwater_fabric::mechanisms::congestion::{
     AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
 };
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::network::spec::SwitchGroup;
-use common::{leaf_spine, run};
+use common::run;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -234,7 +235,7 @@ fn names_are_given_once_and_options_are_tables() {
 fn it_runs_as_the_same_mechanism_does_inline_and_the_network_tells_its_version() {
     LoadBalanceConfig::register::<Toy>("toy-spray", "0.9").unwrap();
     let mut spec = leaf_spine(2, 2, 2);
-    let flows = || vec![common::flow(0, 2, 50_000, 0), common::flow(1, 3, 50_000, 0)];
+    let flows = || vec![flow(0, 2, 50_000, 0), flow(1, 3, 50_000, 0)];
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig::default());
     assert!(spec.plug_ins().is_empty());
     let inline = run(&spec, flows()).0.fingerprint();

@@ -1,6 +1,6 @@
 //! Analysis of BCube(n, k), whose servers relay, under PFC, PFC* and PortFC.
 
-use crate::common::networks::{Shape, all_to_all, along, bcube, flow, leaf_spine, network_of};
+use crate::common::networks::{all_to_all, along, bcube, flow, leaf_spine, linked, star};
 use crate::common::{blocking, cycle};
 use backwater_analysis::answer::ProtocolAnswer;
 use backwater_analysis::overflow::overflows;
@@ -281,9 +281,8 @@ fn a_detour_overflows_under_port_fc() {
 /// second.
 #[test]
 fn class_a_fills_if_its_port_is_congested() {
-    let row = Shape { hosts: 5, switches: 4, ends: (0..4).flat_map(|i| [(i, 5 + i), (i + 1, 5 + i)]).collect() };
     for (congested, expected) in [("s3:1", &["s2:1"][..]), ("s1:1", &["s1:1", "s2:1"])] {
-        let mut spec = network_of(&row, 1);
+        let mut spec = linked(5, 4, (0..4).flat_map(|i| [(i, 5 + i), (i + 1, 5 + i)]));
         for server in spec.nodes.iter_mut().take(5) {
             server.kind = NodeKind::Relay;
         }
@@ -325,11 +324,10 @@ fn protocols_for_relays_need_relays() {
     };
     let by_default = asked(bcube(2, 1), along(2, 1, &[0, 1, 3]), &[]).unwrap();
     assert_eq!(by_default[6..], ["pfc-star", "pfc-forward", "port-fc"]);
-    let tree = || network_of(&leaf_spine(2, 1, 2), 1);
+    let tree = || leaf_spine(2, 2, 1);
     assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..7]);
     // With a single switch, no packet needs a relay, so the protocols are allowed.
-    let star = network_of(&Shape { hosts: 2, switches: 1, ends: vec![(0, 2), (1, 2)] }, 1);
-    assert_eq!(asked(star, flow(0, 1), &["port-fc"]).unwrap(), ["port-fc"]);
+    assert_eq!(asked(star(2), flow(0, 1), &["port-fc"]).unwrap(), ["port-fc"]);
     let refused: Vec<Diagnostic> = asked(tree(), flow(0, 3), &names).unwrap_err();
     assert_eq!(
         refused.iter().filter_map(|refused| refused.value.as_deref()?.split('"').nth(1)).collect::<Vec<_>>(),
@@ -343,7 +341,7 @@ fn protocols_for_relays_need_relays() {
 #[test]
 fn rings_of_switches_need_a_class_per_switch_on_a_path() {
     let ends = (0..4).map(|host| (host, 4 + host)).chain((0..4).map(|switch| (4 + switch, 4 + (switch + 1) % 4)));
-    let spec = network_of(&Shape { hosts: 4, switches: 4, ends: ends.collect() }, 1);
+    let spec = linked(4, 4, ends);
     let flows = (0..4).map(|src| {
         let via = [0, 1, 2].map(|step| NodeId(4 + (src + step) % 4));
         FlowSpec { data_via: via.to_vec(), ..flow(src, (src + 2) % 4) }

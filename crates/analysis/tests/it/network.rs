@@ -1,6 +1,6 @@
 //! Answers for networks and their flows.
 
-use crate::common::networks::{fat_tree, flow, leaf_spine, network_of};
+use crate::common::networks::{fat_tree, flow, leaf_spine};
 use backwater_analysis::{Question, analyze, network};
 use backwater_engine::Rate;
 use backwater_fabric::ids::NodeId;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// Returns two leaves, `s0` and `s1`, with four hosts each, and one spine, `s2`.
 fn spec() -> NetworkSpec {
-    network_of(&leaf_spine(2, 1, 4), 1)
+    leaf_spine(2, 4, 1)
 }
 
 /// Returns an incast to h4 from both leaves, and a flow from h2 to h4's neighbour h5.
@@ -64,7 +64,7 @@ proptest! {
     /// If all links have the same rate, a bottleneck port has flows from several ingress ports.
     #[test]
     fn congested_ports_have_several_feeders(pairs in prop::collection::vec((0u32..16, 1u32..16), 1..60), seed: u64) {
-        let mut fabric = Fabric::new(network_of(&fat_tree(4), seed)).unwrap();
+        let mut fabric = Fabric::new(NetworkSpec { seed, ..fat_tree(4) }).unwrap();
         let specs = pairs.into_iter().map(|(src, ahead)| flow(src, (src + ahead) % 16));
         let flows = network::flows(&mut fabric, specs).unwrap();
         for port in network::congested(&fabric.wiring, &flows) {

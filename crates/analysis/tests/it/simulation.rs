@@ -2,7 +2,7 @@
 //! blocked, the simulation must not block it. If the analysis names a victim, the simulation must
 //! block this flow.
 
-use crate::common::networks::{self, flow, leaf_spine, network_of};
+use crate::common::networks::{self, flow, leaf_spine};
 use backwater_analysis::answer::ProtocolAnswer;
 use backwater_analysis::{Dependencies, Question, QueueGraph, analyze, network};
 use backwater_engine::random::Seed;
@@ -25,7 +25,7 @@ const PER_LEAF: u32 = 4;
 const HOSTS: u32 = 3 * PER_LEAF;
 
 fn pfc() -> NetworkSpec {
-    let mut spec = network_of(&leaf_spine(3, 2, PER_LEAF), 1);
+    let mut spec = leaf_spine(3, PER_LEAF, 2);
     spec.links.iter_mut().skip(HOSTS as usize).for_each(|link| link.rate = Rate::from_gbps(400));
     spec.switch.buffer = Bytes(64 << 20);
     spec.switch.headroom =

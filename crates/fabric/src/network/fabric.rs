@@ -646,17 +646,18 @@ impl Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::linked;
     use crate::mechanisms::congestion::CongestionConfig;
     use crate::mechanisms::load_balance::LoadBalanceConfig;
     use crate::mechanisms::load_balance::spray::SprayConfig;
     use crate::network::spec::RouteSpec;
-    use crate::testing::{fabric, flow, network};
+    use crate::testing::{fabric, flow};
 
     /// Hosts 0 and 1 are on leaf 4, hosts 2 and 3 on leaf 5; the spines are 6 and 7. Switches
     /// choose the spine per packet.
     #[test]
     fn only_the_last_port_is_known_if_switches_choose_per_packet() {
-        let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
+        let mut spec = linked(4, 4, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
         spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
         let fabric = fabric(spec);
         let port = |from: u32, to: u32| {
@@ -676,7 +677,7 @@ mod tests {
     /// the spine, except for pinned flows.
     #[test]
     fn only_the_last_port_is_known_if_senders_choose_paths() {
-        let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
+        let mut spec = linked(4, 4, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
         let known = |spec: &NetworkSpec, via: &[u32]| {
             let fabric = fabric(spec.clone());
             let mut flow = flow(0, 3, 1000, 0);
@@ -695,7 +696,7 @@ mod tests {
     /// Returns a line of switches, from 2 on, with hosts 0 and 1 at its ends.
     fn line(switches: u32) -> NetworkSpec {
         let between = (2..switches + 1).map(|switch| (switch, switch + 1));
-        network(2, switches, &[(0, 2), (switches + 1, 1)].into_iter().chain(between).collect::<Vec<_>>())
+        linked(2, switches, [(0, 2), (switches + 1, 1)].into_iter().chain(between))
     }
 
     #[test]
@@ -708,7 +709,7 @@ mod tests {
         assert_eq!(refusal(line(6), &[2, 3, 4, 5, 6, 7]), None);
         let too_long = Some("its pinned path has more than 7 hops".to_owned());
         assert_eq!(refusal(line(7), &[2, 3, 4, 5, 6, 7, 8]), too_long);
-        let no_way = network(3, 4, &[(0, 3), (1, 3), (2, 4), (4, 5), (5, 6)]);
+        let no_way = linked(3, 4, [(0, 3), (1, 3), (2, 4), (4, 5), (5, 6)]);
         assert_eq!(
             refusal(no_way, &[3, 4]),
             Some("there is no path through the switches of its pinned path".to_owned())
@@ -727,7 +728,7 @@ mod tests {
     /// Host 0 is on leaf 2, host 1 on leaves 3 and 4. Spine 5 connects the leaves.
     #[test]
     fn the_last_port_to_a_host_with_two_links_is_unknown() {
-        let mut spec = network(2, 4, &[(0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]);
+        let mut spec = linked(2, 4, [(0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]);
         spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
         let fabric = fabric(spec);
         let [first, second] = [NodeId(0), NodeId(2)].map(|node| fabric.wiring.ports_of(node).last().unwrap().id);

@@ -8,83 +8,25 @@ pub mod random;
 #[macro_use]
 pub mod script;
 
-use backwater_engine::{Duration, Rate, Time};
+use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::driver::trace::{TraceSpec, Traced};
+use backwater_fabric::fixtures::{at_us, flow, link};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use proptest::prelude::ProptestConfig;
 use std::collections::BTreeSet;
-
-/// Returns a network without links. Hosts have the lowest ids, switches follow. The network has PFC
-/// with SIH, ECMP, Go-Back-N and no congestion control.
-pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
-    NetworkSpec::with_nodes(hosts, switches)
-}
-
-pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {
-    LinkSpec::new(NodeId(a), NodeId(b), Rate::from_gbps(gbps), Duration::from_ns(delay_ns))
-}
-
-/// Returns a network with a link between each of these pairs of nodes. Links have 100 Gb/s and a
-/// delay of 1 us.
-pub fn linked(hosts: u32, switches: u32, ends: impl IntoIterator<Item = (u32, u32)>) -> NetworkSpec {
-    let mut spec = network(hosts, switches);
-    spec.links = ends.into_iter().map(|(a, b)| link(a, b, 100, 1000)).collect();
-    spec
-}
-
-/// Returns a leaf-spine whose links have 100 Gb/s and a delay of 1 us. Nodes are the hosts, leaf by
-/// leaf, then leaves, then spines. Links of hosts come first, followed by the links of the first
-/// leaf to every spine, those of the second leaf, and so on.
-pub fn leaf_spine(leaves: u32, hosts_per_leaf: u32, spines: u32) -> NetworkSpec {
-    let hosts = leaves * hosts_per_leaf;
-    let host_links = (0..hosts).map(|host| (host, hosts + host / hosts_per_leaf));
-    let leaf_links = (0..leaves).flat_map(|leaf| (0..spines).map(move |spine| (hosts + leaf, hosts + leaves + spine)));
-    linked(hosts, leaves + spines, host_links.chain(leaf_links))
-}
-
-/// Returns `hosts` hosts on one switch.
-pub fn star(hosts: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
-    let mut spec = network(hosts, 1);
-    spec.links = (0..hosts).map(|host| link(host, hosts, gbps, delay_ns)).collect();
-    spec
-}
-
-/// Returns BCube(n, 1): port 0 of server h leads to switch h / n, and port 1 to switch n + h % n.
-pub fn bcube(n: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
-    bcube_of(n, 1, gbps, delay_ns)
-}
-
-/// Returns BCube(n, k). Switches follow the servers, layer by layer, ordered by the digits that
-/// their servers share.
-pub fn bcube_of(n: u32, k: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
-    let (servers, of_layer) = (n.pow(k + 1), n.pow(k));
-    let mut spec = network(servers, (k + 1) * of_layer);
-    if k > 0 {
-        for server in spec.nodes.iter_mut().take(servers as usize) {
-            server.kind = NodeKind::Relay;
-        }
-    }
-    let switch = |layer: u32, server: u32| {
-        let below = n.pow(layer);
-        servers + layer * of_layer + server / (below * n) * below + server % below
-    };
-    let of_layer = |layer| (0..servers).map(move |server| link(server, switch(layer, server), gbps, delay_ns));
-    spec.links = (0..=k).flat_map(of_layer).collect();
-    spec
-}
 
 /// Returns the chain h0 - s0 - s1 - ... - h1, with a rate for each of at least two links.
 pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     let switches = gbps.len() as u32 - 1;
-    let mut spec = network(2, switches);
+    let mut spec = NetworkSpec::with_nodes(2, switches);
     let node = |position: u32| match position {
         0 => 0,
         last if last == switches + 1 => 1,
@@ -92,11 +34,6 @@ pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     };
     spec.links = (0u32..).zip(gbps).map(|(i, gbps)| link(node(i), node(i + 1), *gbps, delay_ns)).collect();
     spec
-}
-
-/// Returns a flow of class 3.
-pub fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
-    FlowSpec { start: at_ns(start_ns), ..FlowSpec::new(NodeId(src), NodeId(dst), bytes) }
 }
 
 /// Returns a flow whose data passes these switches and relays in turn, and whose ACKs take the
@@ -204,16 +141,6 @@ pub fn sorted(flows: impl IntoIterator<Item = FlowSpec>) -> Vec<FlowSpec> {
     let mut flows = Vec::from_iter(flows);
     flows.sort_by_key(|flow| flow.start);
     flows
-}
-
-/// Returns the instant `us` microseconds after the start.
-pub fn at_us(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
-
-/// Returns the instant `ns` nanoseconds after the start.
-pub fn at_ns(ns: u64) -> Time {
-    Time::ZERO + Duration::from_ns(ns)
 }
 
 /// Counts the frames dropped for one cause.

@@ -2,7 +2,7 @@
 //!
 //! Large strategies are boxed: their trees would overflow a test's stack.
 
-use super::{applies, flow, link, network, set_error_rate, sorted};
+use super::{applies, flow, link, set_error_rate, sorted};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::AnswerPath;
 use backwater_fabric::frame::framing::Framing;
@@ -507,7 +507,7 @@ fn cases(
                 if matches!(congestion, CongestionConfig::MpRdma(_)) {
                     paths = (LoadBalanceConfig::Ecmp(Default::default()), in_any_order);
                 }
-                let mut spec = network(hosts, shape.switches);
+                let mut spec = NetworkSpec::with_nodes(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
                 // There is no lossless guarantee if a frame takes no time on the clock.

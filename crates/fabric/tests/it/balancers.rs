@@ -75,7 +75,7 @@ fn networks() -> impl Strategy<Value = Case> {
     let flows = prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..150_000, 0u64..80_000), 1..24);
     (shape, rates, flows, balancers(), congestion(), any::<u64>()).prop_map(
         |((hosts, switches, access, trunks), rates, drawn, load_balance, congestion, seed)| {
-            let mut spec = network(hosts, switches);
+            let mut spec = NetworkSpec::with_nodes(hosts, switches);
             let rate = |i: usize| rates[i % rates.len()];
             let ends = access.iter().chain(&trunks).enumerate();
             spec.links = ends.map(|(i, (a, b))| link(*a, *b, rate(i), 300 + 100 * (i as u64 % 3))).collect();

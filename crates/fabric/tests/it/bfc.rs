@@ -17,7 +17,7 @@ fn both() -> [(FlowControlConfig, u32); 2] {
 
 /// Returns a switch with three hosts.
 fn spec(flow_control: FlowControlConfig) -> NetworkSpec {
-    let mut spec = star(3, 100, 600);
+    let mut spec = star_of(3, 100, 600);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     spec.switch.lossless = Vec::new();
     spec.switch.flow_control = flow_control;

@@ -53,8 +53,8 @@ fn unloaded_flow_completion_times_are_exact() {
 /// Two hosts are linked directly, without a switch.
 #[test]
 fn one_hop_is_serialisation_and_propagation() {
-    let mut spec = common::network(2, 0);
-    spec.links = vec![common::link(0, 1, 100, 500)];
+    let mut spec = NetworkSpec::with_nodes(2, 0);
+    spec.links = vec![fixtures::link(0, 1, 100, 500)];
     let (_, outcomes) = run(&spec, vec![flow(0, 1, 1024, 0)]);
     // 1024 + 78 + 20 bytes take 80 ps each, and the link has a delay of 500 ns.
     assert_eq!(outcomes[0].reception.finish, Some(Time::from_ps(1122 * 80 + 500_000)));
@@ -67,7 +67,7 @@ fn one_hop_is_serialisation_and_propagation() {
 #[test]
 fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
     for senders in [2u64, 3] {
-        let mut spec = star(senders as u32 + 1, 100, 1000);
+        let mut spec = star(senders as u32 + 1);
         spec.switch.flow_control = no_flow_control();
         spec.switch.buffer = Bytes(1 << 30);
         let bytes = 1_000_000;
@@ -99,7 +99,7 @@ fn the_first_of_two_arrivals_transmits_before_the_other_is_handled() {
     let (data, ack) = (1098 * 80, 86 * 80);
     // Delays of the links of h0 and h1. A packet on a longer link started earlier.
     for (delay_0, delay_1, late, data_first) in [(1, 2, 0, true), (3, 2, 0, false), (1, 2, 1, false)] {
-        let mut spec = star(3, 100, 1000);
+        let mut spec = star(3);
         spec.switch.flow_control = no_flow_control();
         spec.links[0].delay = Duration::from_us(delay_0);
         spec.links[1].delay = Duration::from_us(delay_1);

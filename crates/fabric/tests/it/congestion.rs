@@ -24,7 +24,7 @@ struct Measures {
 }
 
 fn watch(congestion: CongestionConfig) -> Measures {
-    let mut spec = star(SENDERS + 1, 100, 1000);
+    let mut spec = star(SENDERS + 1);
     spec.congestion = congestion;
     let flows = (0..SENDERS).map(|sender| flow(sender, RECEIVER.0, FlowSpec::ENDLESS, u64::from(sender) * 700));
     let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
@@ -63,7 +63,7 @@ fn without_congestion_control_pauses_hold_the_queue_at_the_threshold() {
 fn a_mark_depends_on_the_packets_own_queue() {
     let threshold = Some(Bytes(10_000));
     let step = EcnOptions { kmin: threshold, kmax: threshold, pmax: Some(1.0), rate: None };
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn: step, ..Default::default() });
     spec.switch.lossless = vec![Class(3), Class(4)];
     let mut waiting = flow(0, 1, 100_000, 0);
@@ -120,7 +120,7 @@ fn a_window_bounds_what_timely_has_in_flight() {
 #[test]
 fn a_rate_that_rises_moves_the_next_departure() {
     let makespan = |repace| {
-        let mut spec = star(32, 400, 200);
+        let mut spec = star_of(32, 400, 200);
         spec.switch.buffer = Bytes(16_000_000);
         let ecn = EcnOptions { kmin: Some(Bytes(1 << 20)), kmax: Some(Bytes(1 << 21)), pmax: Some(0.05), rate: None };
         let profile = DcqcnProfile::Firmware;
@@ -140,7 +140,7 @@ fn a_rate_that_rises_moves_the_next_departure() {
 #[test]
 fn thresholds_for_the_rate_survive_a_slight_overload() {
     let makespan = |congestion| {
-        let (mut spec, racks, spines) = (network(32, 11), 32..36, 36..43);
+        let (mut spec, racks, spines) = (NetworkSpec::with_nodes(32, 11), 32..36, 36..43);
         spec.links = (0..32).map(|host| link(host, 32 + host / 8, 400, 500)).collect();
         spec.links.extend(spines.flat_map(|spine| racks.clone().map(move |rack| link(rack, spine, 400, 500))));
         spec.load_balance = LoadBalanceConfig::Drill(Default::default());
@@ -159,7 +159,7 @@ fn thresholds_for_the_rate_survive_a_slight_overload() {
 /// first 4 ms.
 #[test]
 fn the_timers_of_a_host_schedule_one_event_at_a_time() {
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     let profile = DcqcnProfile::Firmware;
     spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { profile, ..Default::default() });
     let flows = (0..100).map(|number| flow(1 + number % 2, 0, FlowSpec::ENDLESS, 0)).collect();

@@ -117,7 +117,7 @@ fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64
 }
 
 fn switch_spec(headroom: &HeadroomConfig, room: u64) -> NetworkSpec {
-    let mut spec = star(PORTS, 100, 1000);
+    let mut spec = star(PORTS);
     spec.switch.lossless = vec![Class(2), Class(3)];
     spec.switch.headroom = headroom.clone();
     spec.switch.buffer = Bytes(reserved(&spec) + room);
@@ -242,7 +242,7 @@ proptest! {
 /// Returns the properties of a sender that has a link of `line_rate` to a switch and a base
 /// round-trip time of 8 us.
 fn sender(line_rate: Rate) -> SenderFacts {
-    let fabric = Fabric::new(star(2, 100, 1000)).unwrap();
+    let fabric = Fabric::new(star(2)).unwrap();
     SenderFacts { base_rtt: Duration::from_us(8), ..fabric.sender(line_rate) }
 }
 
@@ -256,7 +256,7 @@ fn data_frame(marked: bool) -> Frame {
 #[test]
 fn a_congestion_point_marks_nothing_at_an_empty_queue_and_keeps_marks() {
     for config in CongestionConfig::all() {
-        let mut spec = star(PORTS, 100, 1000);
+        let mut spec = star(PORTS);
         spec.congestion = config;
         let fabric = Fabric::new(spec).unwrap();
         let mut node = Node::new(&fabric, NodeId(PORTS));
@@ -394,7 +394,7 @@ proptest! {
 
 #[test]
 fn a_load_balancer_uses_all_of_its_candidates_and_no_other_port() {
-    let fabric = Fabric::new(star(20, 100, 1000)).unwrap();
+    let fabric = Fabric::new(star(20)).unwrap();
     let mut node = Node::new(&fabric, NodeId(20));
     for config in LoadBalanceConfig::all() {
         for count in 2..=16usize {

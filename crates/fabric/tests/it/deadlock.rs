@@ -6,7 +6,7 @@ use proptest::prelude::*;
 /// Returns a ring of `size` switches with a host at each. Link `size` + i connects switch i to
 /// switch i + 1.
 fn ring(size: u32) -> NetworkSpec {
-    let mut spec = network(size, size);
+    let mut spec = NetworkSpec::with_nodes(size, size);
     spec.links = (0..size).map(|i| link(i, size + i, 100, 500)).collect();
     spec.links.extend((0..size).map(|i| link(size + i, size + (i + 1) % size, 100, 500)));
     spec.switch.headroom =

@@ -135,7 +135,7 @@ fn results_do_not_depend_on_threads() {
 
 /// Returns an incast of three senders, with PFC and without congestion control.
 fn incast() -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = star(4, 100, 1000);
+    let mut spec = star(4);
     spec.switch.buffer = Bytes(500_000);
     (spec, (0..3).map(|src| flow(src, 3, 300_000, u64::from(src) * 100)).collect())
 }
@@ -143,7 +143,7 @@ fn incast() -> (NetworkSpec, Vec<FlowSpec>) {
 /// Returns two leaves and two spines under DCQCN. Hosts have 100 Gb/s, and each leaf has two
 /// uplinks of 40 Gb/s to each spine.
 fn leaf_spine() -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = network(6, 4);
+    let mut spec = NetworkSpec::with_nodes(6, 4);
     spec.links = (0..6).map(|host| link(host, 6 + host / 3, 100, 500)).collect();
     for leaf in [6, 7] {
         for spine in [8, 9] {
@@ -160,7 +160,7 @@ fn leaf_spine() -> (NetworkSpec, Vec<FlowSpec>) {
 /// Returns a dumbbell under HPCC, with frames of the HPCC simulator, two lossless classes and
 /// pauses that expire.
 fn dumbbell() -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = network(8, 2);
+    let mut spec = NetworkSpec::with_nodes(8, 2);
     spec.framing = Framing::HpccNs3;
     spec.mtu = Bytes(1000);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 25, 1000)).collect();
@@ -184,7 +184,7 @@ fn dumbbell() -> (NetworkSpec, Vec<FlowSpec>) {
 /// Returns an incast and two victims of its PAUSEs: flows that share a link with the incast, but
 /// not its destination.
 fn victim() -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = network(8, 2);
+    let mut spec = NetworkSpec::with_nodes(8, 2);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
     spec.links.push(link(8, 9, 100, 1000));
     spec.switch.buffer = Bytes(800_000);

@@ -13,7 +13,7 @@ const SWITCH: u32 = 4;
 /// Returns a switch with two lossless classes and a shared buffer of 41,000 B, so that T = (41,000
 /// B - used) / 4. Headroom estimates are a few bytes.
 fn two_classes() -> NetworkSpec {
-    let mut spec = star(4, 100, 1000);
+    let mut spec = star(4);
     spec.framing = Framing::HpccNs3;
     spec.mtu = Bytes(952);
     spec.switch.lossless = vec![Class(3), Class(5)];
@@ -189,7 +189,7 @@ fn nothing_is_lost() {
 /// Returns six hosts that send to one host in all seven classes, through a switch with almost no
 /// shared buffer.
 fn crowd(headroom: HeadroomConfig, room: u64) -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = star(7, 100, 2000);
+    let mut spec = star_of(7, 100, 2000);
     spec.switch.lossless = (1..8).map(Class).collect();
     spec.switch.scheduler = SchedulerConfig::Dwrr { quantum: Bytes(1600) };
     spec.switch.headroom = headroom;
@@ -267,7 +267,7 @@ fn dsh() -> HeadroomConfig {
 fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
     const FAN_IN: u64 = 400_000;
     let (hosts, near, far) = (28, 28, 29);
-    let mut spec = network(hosts, 2);
+    let mut spec = NetworkSpec::with_nodes(hosts, 2);
     // h0 and h1 are at the first switch, r0, r1 and 24 more hosts at the second.
     spec.links = (0..hosts).map(|host| link(host, if host < 2 { near } else { far }, 100, 2000)).collect();
     spec.links.push(link(near, far, 100, 2000));
@@ -304,7 +304,7 @@ fn an_innocent_flow_keeps_its_rate_under_dsh_and_loses_it_under_sih() {
 fn the_deadlock_of_the_paper_has_its_cycle() {
     const LEAF: [u32; 4] = [64, 65, 66, 67];
     const SPINE: [u32; 2] = [68, 69];
-    let mut spec = network(64, 6);
+    let mut spec = NetworkSpec::with_nodes(64, 6);
     spec.links = (0..64).map(|host| link(host, LEAF[host as usize / 16], 100, 2000)).collect();
     let pairs = LEAF.iter().flat_map(|leaf| SPINE.map(|spine| (*leaf, spine)));
     let up = pairs.filter(|pair| ![(LEAF[3], SPINE[0]), (LEAF[0], SPINE[1])].contains(pair));
@@ -334,7 +334,7 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
 fn a_deadlock_of_port_wide_pauses_is_found() {
     let ring = |headroom| {
         let size = 3u32;
-        let mut spec = network(size, size);
+        let mut spec = NetworkSpec::with_nodes(size, size);
         spec.links = (0..size).map(|i| link(i, size + i, 100, 500)).collect();
         spec.links.extend((0..size).map(|i| link(size + i, size + (i + 1) % size, 100, 500)));
         spec.switch.lossless = (1..8).map(Class).collect();

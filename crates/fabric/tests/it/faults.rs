@@ -18,7 +18,7 @@ fn fault(link: usize, down: Time, up: Time) -> LinkFault {
 
 /// Returns two hosts on one link with a delay of 1 us, with the frames described above.
 fn pair() -> NetworkSpec {
-    let mut spec = network(2, 0);
+    let mut spec = NetworkSpec::with_nodes(2, 0);
     spec.framing = Framing::HpccNs3;
     spec.mtu = Bytes(952);
     spec.links = vec![link(0, 1, 100, 1000)];
@@ -37,7 +37,7 @@ fn go_back_n(nack_interval: Duration, timeout: Duration) -> RecoveryConfig {
 
 /// Returns two leaves and two spines: two paths between hosts of different leaves.
 fn leaf_spine() -> NetworkSpec {
-    let mut spec = network(6, 4);
+    let mut spec = NetworkSpec::with_nodes(6, 4);
     spec.links = (0..6).map(|host| link(host, 6 + host / 3, 100, 500)).collect();
     spec.links.extend([(6, 8), (6, 9), (7, 8), (7, 9)].map(|(leaf, spine)| link(leaf, spine, 100, 700)));
     spec
@@ -130,7 +130,7 @@ fn a_link_may_fail_while_it_is_paused() {
     for pause in [PauseModel::UntilResume, PauseModel::Quanta] {
         let mut lost_control = 0;
         for step in 0..60 {
-            let mut spec = star(4, 100, 1000);
+            let mut spec = star(4);
             spec.switch.buffer = Bytes(500_000);
             spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause, quanta: 4096, ..Default::default() });
             let down = 15_000 + step * 173;
@@ -154,7 +154,7 @@ fn a_link_may_fail_while_it_is_paused() {
 /// switch still uses no more than its headroom after a failure.
 #[test]
 fn a_recovered_link_waits_longer_than_a_short_pause() {
-    let mut spec = network(2, 1);
+    let mut spec = NetworkSpec::with_nodes(2, 1);
     spec.links = vec![link(0, 2, 1600, 1000), link(1, 2, 10, 1)];
     spec.switch.headroom = HeadroomConfig::Sih(SihConfig { private: Bytes(0), alpha: 0.0, ..Default::default() });
     spec.switch.buffer = Bytes(4_000_000);
@@ -213,7 +213,7 @@ fn a_border_of_pfc_and_pyrrha_recovers_without_loss() {
 /// The link recovers for less than a frame time, so that neither end receives the other's state.
 #[test]
 fn differing_states_at_the_ends_of_a_failed_link_are_no_violation() {
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     spec.faults = vec![fault(2, at_ns(1000), at_ns(2000)), fault(2, at_ns(2500), Time::NEVER)];
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 1000, 0)]);
     assert_eq!((simulation.audit(), outcomes[0].reception.delivered), (vec![], 1000));
@@ -222,7 +222,7 @@ fn differing_states_at_the_ends_of_a_failed_link_are_no_violation() {
 /// A frame of Pyrrha that would have released a root is lost with the link.
 #[test]
 fn state_kept_because_of_a_failed_link_is_no_violation() {
-    let mut spec = network(8, 3);
+    let mut spec = NetworkSpec::with_nodes(8, 3);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
     spec.links.extend([link(8, 10, 100, 1000), link(9, 10, 100, 1000)]);
     spec.switch.lossless = Vec::new();
@@ -425,7 +425,7 @@ fn spraying_reorders_and_still_delivers() {
 /// A host with two ports uses both, and the failure of one stops only the flows that use it.
 #[test]
 fn a_host_with_two_ports() {
-    let mut spec = network(3, 2);
+    let mut spec = NetworkSpec::with_nodes(3, 2);
     spec.links = (0..3).flat_map(|host| [link(host, 3, 100, 500), link(host, 4, 100, 500)]).collect();
     let flows: Vec<_> = (0..16).map(|i| flow(i % 2, 2, 200_000, 0)).collect();
     let (simulation, outcomes) = run(&spec, flows.clone());
@@ -454,7 +454,7 @@ proptest! {
         faults in prop::collection::vec((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000), 0..4),
     ) {
         let mut spec = case.spec;
-        spec.recovery = network(1, 1).recovery;
+        spec.recovery = NetworkSpec::default().recovery;
         set_error_rate(&mut spec, error_rate);
         for (link, down, length) in faults {
             let link = link.index(spec.links.len());

@@ -41,7 +41,7 @@ const S4: u32 = 24;
 /// Returns the testbed. All links have 40 Gb/s, all switches 22 MB of buffer, and PFC has the
 /// dynamic threshold of `papers/flb/fig02-03.toml`.
 fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
-    let mut spec = network(20, 5);
+    let mut spec = NetworkSpec::with_nodes(20, 5);
     spec.links = (0..3).map(|host| link(host, S0, 40, 1000)).collect();
     spec.links.extend((1..=3).map(|core| link(S0, S0 + core, 40, 1000)));
     spec.links.extend((1..=3).map(|core| link(S0 + core, S4, 40, 1000)));
@@ -158,7 +158,7 @@ fn has_been_paused(simulation: &Simulation, core: NodeId) -> bool {
 /// Returns a leaf-spine with hosts 0 to 3 on leaf 8, hosts 4 to 7 on leaf 9, and spines 10 and 11.
 /// Links from spines to leaf 9 have `down` Gb/s. Ports 0 to 3 of a leaf lead to hosts.
 fn leaf_spine(config: FlbConfig, down: u64) -> NetworkSpec {
-    let mut spec = common::leaf_spine(2, 4, 2);
+    let mut spec = fixtures::leaf_spine(2, 4, 2);
     for link in &mut spec.links[10..] {
         link.rate = Rate::from_gbps(down);
     }
@@ -207,7 +207,7 @@ fn in_three_tiers_the_edge_chooses_whole_paths() {
 fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
     for n in [10, 12, 14, 16] {
         let (switch, opposite) = (n + 7, n + 7 + n / 2);
-        let mut spec = network(n + 7, n);
+        let mut spec = NetworkSpec::with_nodes(n + 7, n);
         spec.links = (0..n).map(|i| link(i, switch + i, 100, 1000)).collect();
         spec.links.extend((0..7).map(|i| link(n + i, if i < 3 { switch } else { opposite }, 100, 1000)));
         spec.links.extend((0..n).map(|i| link(switch + i, switch + (i + 1) % n, 100, 1000)));
@@ -297,7 +297,7 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
 /// State is released every microsecond, or hardly ever.
 #[test]
 fn late_answers_carry_reports() {
-    let mut spec = common::leaf_spine(4, 2, 2);
+    let mut spec = fixtures::leaf_spine(4, 2, 2);
     spec.load_balance =
         LoadBalanceConfig::Flb(FlbConfig { sample_period: Some(Duration::from_us(1)), ..Default::default() });
     spec.recovery = RecoveryConfig::Irn(Default::default());
@@ -348,7 +348,7 @@ fn isolation(spec: NetworkSpec, flows: Vec<FlowSpec>) -> ((u64, u64), (u64, u64)
 /// Returns a leaf-spine with four spines, so that several paths can be isolated.
 fn four_spines() -> NetworkSpec {
     let mut spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
-    spec.nodes.extend(network(0, 14).nodes.into_iter().skip(12));
+    spec.nodes.extend(NetworkSpec::with_nodes(0, 14).nodes.into_iter().skip(12));
     spec.links.extend([8, 9].into_iter().flat_map(|leaf| [12, 13].map(|spine| link(leaf, spine, 100, 1000))));
     spec
 }
@@ -493,7 +493,7 @@ fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     (shape, prop::collection::vec(gbps(), 8), flows).prop_map(|(shape, rates, drawn)| {
         let (pairs, spines, per_leaf, up, faster, delay) = shape;
         let hosts = 2 * pairs * per_leaf;
-        let mut spec = network(hosts, 2 * pairs + spines);
+        let mut spec = NetworkSpec::with_nodes(hosts, 2 * pairs + spines);
         spec.links =
             (0..hosts).map(|host| link(host, hosts + host / per_leaf, rates[host as usize % 8], 1000)).collect();
         for leaf in 0..2 * pairs {
@@ -572,7 +572,7 @@ fn without_the_condition_packets_are_overtaken() {
 #[test]
 fn the_printed_rule_reorders_packets_while_a_queue_drains() {
     let run = |rerouting| {
-        let mut spec = common::leaf_spine(2, 8, 2);
+        let mut spec = fixtures::leaf_spine(2, 8, 2);
         for slow in [0, 1, 8, 9] {
             spec.links[slow].rate = Rate::from_gbps(40);
         }

@@ -12,7 +12,7 @@ use backwater_fabric::mechanisms::load_balance::flb::{
 };
 
 fn leaf_spine(config: FlbConfig) -> NetworkSpec {
-    let mut spec = common::leaf_spine(2, 3, 2);
+    let mut spec = fixtures::leaf_spine(2, 3, 2);
     spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..config });
     spec.congestion = CongestionConfig::FlbRc(Default::default());
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
@@ -342,7 +342,7 @@ fn an_edge_isolates_for_its_own_uplinks() {
 /// host.
 fn three_uplinks(config: FlbConfig) -> Script {
     let mut spec = leaf_spine(config);
-    spec.nodes = network(6, 5).nodes;
+    spec.nodes = NetworkSpec::with_nodes(6, 5).nodes;
     spec.links.extend([(6, 10), (7, 10)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
     spec.congestion = CongestionConfig::None(Default::default());
     let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();

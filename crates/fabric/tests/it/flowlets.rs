@@ -16,7 +16,7 @@ use proptest::prelude::*;
 /// The link from spine 11 to leaf 9 has `slow` Gb/s. Ports 0 to 3 of a leaf lead to hosts, port 4
 /// to spine 10 and port 5 to spine 11.
 fn leaf_spine(load_balance: LoadBalanceConfig, slow: u64) -> NetworkSpec {
-    let mut spec = common::leaf_spine(2, 4, 2);
+    let mut spec = fixtures::leaf_spine(2, 4, 2);
     spec.links[11].rate = Rate::from_gbps(slow);
     spec.load_balance = load_balance;
     spec
@@ -386,7 +386,7 @@ proptest! {
         (load_balance, _) in flowlets(),
         fault in prop::option::of((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000)),
     ) {
-        (spec.load_balance, spec.recovery) = (load_balance, network(1, 1).recovery);
+        (spec.load_balance, spec.recovery) = (load_balance, NetworkSpec::default().recovery);
         prop_assume!(common::applies(&spec));
         spec.faults.extend(fault.map(|(link, down, length)| {
             let down = at_ns(down);

@@ -32,7 +32,7 @@ impl Setting {
     /// Returns three hosts on a switch. The receiver's link is down, so that the sender's packets
     /// remain in the switch. The first of them crosses the threshold.
     fn spec(&self) -> NetworkSpec {
-        let mut spec = star(3, self.gbps, 1);
+        let mut spec = star_of(3, self.gbps, 1);
         for link in &mut spec.links {
             link.delay = Duration::from_ps(self.delay_ps);
         }
@@ -176,8 +176,8 @@ fn the_need_is_exact_behind_a_resume_of_every_other_class() {
             let setting = Setting { mtu: 1500, gbps, delay_ps: 2_000_003, response_ps: 0 };
             let (hosts, begin) = (3 + others, 100_000_000);
             let arrival = begin + setting.wire() * 8000 / gbps + setting.delay_ps;
-            let mut spec = NetworkSpec { links: star(hosts, gbps, 1).links, ..setting.spec() };
-            spec.nodes = star(hosts, gbps, 1).nodes;
+            let mut spec = NetworkSpec { links: star_of(hosts, gbps, 1).links, ..setting.spec() };
+            spec.nodes = star_of(hosts, gbps, 1).nodes;
             for link in &mut spec.links {
                 link.delay = Duration::from_ps(setting.delay_ps);
             }
@@ -250,7 +250,7 @@ fn the_default_headroom_is_equation_1_or_the_greater_need() {
 #[test]
 fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     const SWITCH: u32 = 4;
-    let mut spec = star(4, 100, 1000);
+    let mut spec = star(4);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     spec.switch.lossless = vec![Class(3), Class(5), Class(6)];
     spec.switch.headroom =
@@ -321,7 +321,7 @@ fn the_need_counts_frames_by_the_time_that_they_take_on_the_clock() {
 #[test]
 fn the_need_of_dsh_allows_for_two_pfc_frames_more() {
     let need = |headroom| {
-        let mut spec = star(2, 100, 1100);
+        let mut spec = star_of(2, 100, 1100);
         (spec.mtu, spec.switch.headroom) = (Bytes(4096), headroom);
         let fabric = Fabric::new(spec).unwrap();
         let site = fabric.site(NodeId(2));
@@ -356,7 +356,7 @@ fn ports_without_a_link_count_as_the_one_that_needs_most() {
     for headroom in HeadroomConfig::all() {
         let reserved = |gbps: &[u64], ports| {
             let hosts = gbps.len() as u32;
-            let mut spec = network(hosts, 1);
+            let mut spec = NetworkSpec::with_nodes(hosts, 1);
             spec.links = (0..).zip(gbps).map(|(host, gbps)| link(host, hosts, *gbps, 1000)).collect();
             (spec.switch.ports, spec.switch.headroom) = (ports, headroom.clone());
             reserved(&spec)
@@ -367,7 +367,7 @@ fn ports_without_a_link_count_as_the_one_that_needs_most() {
 
 #[test]
 fn effective_values_are_options_with_a_value_per_port() {
-    let fabric = Fabric::new(star(3, 100, 1000)).unwrap();
+    let fabric = Fabric::new(star(3)).unwrap();
     let named: BTreeMap<_, Vec<_>> = HeadroomConfig::all()
         .iter()
         .map(|headroom| {
@@ -386,7 +386,7 @@ fn effective_values_are_options_with_a_value_per_port() {
 
 #[test]
 fn the_error_of_a_small_buffer_names_the_missing_bytes() {
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     let reserved = reserved(&spec);
     let refusal = |buffer| {
         spec.switch.buffer = Bytes(buffer);
@@ -399,7 +399,7 @@ fn the_error_of_a_small_buffer_names_the_missing_bytes() {
 
 #[test]
 fn a_switch_reports_the_threshold_of_its_policy() {
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(12_345), ..Default::default() });
     let node = Node::new(&Fabric::new(spec).unwrap(), SWITCH);
     assert_eq!(node.switch().unwrap().threshold(0, Class(3)), Some(12_345));
@@ -409,7 +409,7 @@ fn a_switch_reports_the_threshold_of_its_policy() {
 /// of 1500 B.
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
-    let spec = star(2, 40, 1500);
+    let spec = star_of(2, 40, 1500);
     let fabric = Fabric::new(spec).unwrap();
     assert_eq!(equation_1(&fabric.wiring.ports[PortId(0)], 1500), 21_840);
     let mut port = fabric.wiring.ports[PortId(0)];
@@ -600,7 +600,7 @@ fn lossless_needs_the_exact_headroom_of_every_port() {
 
 /// Returns an incast of seven hosts into a switch whose buffer holds only a part of the packets.
 fn incast(flow_control: FlowControlConfig, headroom: HeadroomConfig, lossless: &[Class]) -> Simulation {
-    let mut spec = star(8, 100, 1000);
+    let mut spec = star(8);
     spec.switch.flow_control = flow_control;
     spec.switch.headroom = headroom;
     spec.switch.lossless = lossless.to_vec();

@@ -45,7 +45,7 @@ flow_control!(ClosedQueues, ClosedQueues: |_options, _site| ClosedQueues);
 
 #[test]
 fn a_frame_sent_by_a_hook_precedes_the_packets_it_releases() {
-    let mut spec = star(4, 100, 1000);
+    let mut spec = star(4);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     spec.switch.flow_control = FlowControlConfig::custom(ClosedQueues);
     let flows = vec![flow(0, 1, 95_200, 0), flow(2, 1, 95_200, 0)];

@@ -44,7 +44,7 @@ fn relayed() -> impl Strategy<Value = Case> {
     let flows = prop::collection::vec((0u32..9, 1u32..9, 1u64..60_000, 0u64..20_000), 1..20);
     let relay = (0u64..1000, prop::option::of(50u64..400), 5_000u64..60_000, any::<u64>());
     (flows, relay).prop_map(|(flows, (delay, gbps, xoff, seed))| {
-        let mut spec = bcube(3, 100, 1000);
+        let mut spec = bcube(3, 1);
         spec.host.relay.delay = Duration::from_ns(delay);
         spec.host.relay.rate = gbps.map(Rate::from_gbps);
         spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), ..Default::default() });
@@ -133,7 +133,7 @@ fn spans(outcome: &FlowOutcome) -> Vec<(Term, u64)> {
 
 /// Returns two hosts on a switch, with links of 100 Gb/s and a delay of 1 us.
 fn pair(recovery: RecoveryConfig) -> NetworkSpec {
-    let mut spec = star(2, 100, 1000);
+    let mut spec = star(2);
     spec.recovery = recovery;
     spec
 }
@@ -165,7 +165,7 @@ fn go_back_n(timeout_us: u64) -> RecoveryConfig {
 /// contains both wires.
 #[test]
 fn a_wire_without_transmission_time_is_part_of_the_path() {
-    let spec = NetworkSpec { framing: Framing::HpccNs3, ..star(2, 400, 1000) };
+    let spec = NetworkSpec { framing: Framing::HpccNs3, ..star_of(2, 400, 1000) };
     let (simulation, outcomes) = watched(&spec, vec![flow(0, 1, 1, 0)], 1);
     let hop = [(Term::Serialisation, 0), (Term::Propagation, 1_000_000)];
     assert_eq!(spans(&outcomes[0]), [hop, hop].concat());

@@ -84,7 +84,7 @@ proptest! {
 /// uplinks. The root of every pause is the port to h4, even if a packet for h5 made the queue full.
 #[test]
 fn the_port_to_the_busy_host_is_the_root_of_every_pause() {
-    let mut spec = network(8, 3);
+    let mut spec = NetworkSpec::with_nodes(8, 3);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
     spec.links.extend([link(8, 10, 400, 1000), link(9, 10, 400, 1000)]);
     spec.switch.buffer = Bytes(2 << 20);
@@ -124,7 +124,7 @@ fn the_port_to_the_busy_host_is_the_root_of_every_pause() {
 /// frame is in flight.
 #[test]
 fn a_pending_resume_is_no_audit_error() {
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     let response = Duration::from_us(20);
     spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { response, ..Default::default() });
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(3000), ..Default::default() });

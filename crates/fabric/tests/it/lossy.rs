@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 /// Returns hosts on one switch without flow control, with links of 100 Gb/s and a delay of 1 us.
 fn lossy_star(hosts: u32, buffer: u64, recovery: RecoveryConfig) -> NetworkSpec {
-    let mut spec = star(hosts, 100, 1000);
+    let mut spec = star(hosts);
     spec.switch.flow_control = common::no_flow_control();
     spec.switch.lossless = vec![];
     spec.switch.buffer = Bytes(buffer);
@@ -43,7 +43,7 @@ fn irn_repeats_lost_packets_only() {
     assert!(all_delivered(&outcomes));
     assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true));
     // Go-Back-N also repeats packets that have arrived, and finishes later.
-    let go_back_n = network(1, 1).recovery;
+    let go_back_n = NetworkSpec::default().recovery;
     let (_, theirs) = run(&lossy_star(3, 20 * 1102, go_back_n), flows());
     assert!(
         retransmitted(&theirs) > retransmitted(&outcomes),
@@ -156,13 +156,13 @@ fn over_bad_links(error_rate: f64, recovery: RecoveryConfig) -> FlowOutcome {
 fn irn_keeps_its_rate_at_losses_that_stop_go_back_n() {
     let rate = |outcome: &FlowOutcome| 80_000.0 / (outcome.reception.finish.unwrap().ps() as f64 / 1e6);
     for percent in [0.0, 0.1, 0.5, 1.0, 2.0, 5.0] {
-        for recovery in [RecoveryConfig::Irn(Default::default()), network(1, 1).recovery] {
+        for recovery in [RecoveryConfig::Irn(Default::default()), NetworkSpec::default().recovery] {
             over_bad_links(percent / 100.0 / 2.0, recovery);
         }
     }
     let lossless = over_bad_links(0.0, RecoveryConfig::Irn(Default::default()));
     let irn = over_bad_links(0.005, RecoveryConfig::Irn(Default::default()));
-    let go_back_n = over_bad_links(0.005, network(1, 1).recovery);
+    let go_back_n = over_bad_links(0.005, NetworkSpec::default().recovery);
     // Payload rates are 92, 73 and 55 Gb/s.
     let [lossless, irn_rate, go_back_n_rate] = [&lossless, &irn, &go_back_n].map(rate);
     assert!(irn_rate > 0.75 * lossless && go_back_n_rate < 0.65 * lossless, "{lossless} {irn_rate} {go_back_n_rate}");

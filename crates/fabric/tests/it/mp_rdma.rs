@@ -9,7 +9,7 @@ use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 /// Returns two leaves with `hosts` hosts each, and one spine per entry of `uplinks`, the rates of
 /// its links in Gb/s.
 fn leaf_spine(hosts: u32, uplinks: &[u64]) -> NetworkSpec {
-    let mut spec = common::leaf_spine(2, hosts, uplinks.len() as u32);
+    let mut spec = fixtures::leaf_spine(2, hosts, uplinks.len() as u32);
     for (link, gbps) in spec.links.iter_mut().skip(2 * hosts as usize).zip(uplinks.iter().cycle()) {
         link.rate = Rate::from_gbps(*gbps);
     }
@@ -273,7 +273,7 @@ fn a_lost_tail_is_repeated_after_the_timeout() {
 /// spines behind that link.
 #[test]
 fn a_flow_of_a_host_with_two_links_uses_one_of_them() {
-    let mut spec = network(2, 4);
+    let mut spec = NetworkSpec::with_nodes(2, 4);
     spec.links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(host, leaf)| link(host, leaf, 100, 1000)).to_vec();
     spec.links.extend([(2, 4), (2, 5), (3, 4), (3, 5)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
     let (simulation, outcomes) = run(&with(spec, MpRdmaConfig::default()), vec![flow(0, 1, 1_000_000, 0)]);

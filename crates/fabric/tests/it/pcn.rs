@@ -15,7 +15,7 @@ use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 /// Returns a switch with PCN and four hosts. Flow 0 (class 3), flow 1 (class 4) and the ACKs of
 /// flow 2 (class 3) arrive on port 0 and leave through port 1.
 fn script(threshold: u64) -> Script {
-    let mut spec = star(4, 100, 1000);
+    let mut spec = star(4);
     spec.congestion = CongestionConfig::Pcn(PcnConfig { threshold: Some(Bytes(threshold)), ..Default::default() });
     spec.switch.lossless = vec![Class(3), Class(4)];
     spec.host.ack_class = Class(3);
@@ -186,7 +186,7 @@ impl ReactionPoint for Sender {
 /// Runs flows between three hosts under PCN for `us`.
 fn watched_star(flows: Vec<FlowSpec>, us: u64) -> (Simulation, Seen) {
     let log = Seen::default();
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     let control = CongestionConfig::Pcn(PcnConfig::default());
     spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
@@ -233,7 +233,7 @@ fn a_receivers_timer_ends_with_the_flow() {
 /// flow. No CNP is sent for it.
 #[test]
 fn a_duplicate_does_not_restart_a_receivers_timer() {
-    let mut spec = star(2, 100, 10_000);
+    let mut spec = star_of(2, 100, 10_000);
     let (period, rto) = (Duration::from_us(5), Duration::from_us(15));
     spec.recovery = RecoveryConfig::Irn(IrnConfig { rto_low: rto, rto_high: rto, ..Default::default() });
     spec.congestion = CongestionConfig::Pcn(PcnConfig { period, ..Default::default() });
@@ -250,7 +250,7 @@ fn a_duplicate_does_not_restart_a_receivers_timer() {
 /// between two CNPs.
 #[test]
 fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
-    let (mut spec, spines) = (network(48, 10), 50..58);
+    let (mut spec, spines) = (NetworkSpec::with_nodes(48, 10), 50..58);
     spec.links = (0..48).map(|host| link(host, 48 + host / 24, 100, 4000)).collect();
     spec.links.extend(spines.flat_map(|spine| [48, 49].map(|leaf| link(leaf, spine, 100, 4000))));
     spec.switch.buffer = Bytes(22_000_000);
@@ -271,7 +271,7 @@ fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
 /// switches has 400 Gb/s: only the port to h2 is congested, and its PAUSEs stop h1's packets as
 /// well.
 fn victim_network() -> NetworkSpec {
-    let mut spec = network(6, 2);
+    let mut spec = NetworkSpec::with_nodes(6, 2);
     let at_hosts = [(0, 6, 100), (1, 6, 100), (2, 7, 100), (3, 7, 200), (4, 7, 100), (5, 7, 100)];
     spec.links = at_hosts.map(|(host, switch, gbps)| link(host, switch, gbps, 1000)).to_vec();
     spec.links.push(link(6, 7, 400, 1000));

@@ -12,7 +12,7 @@ const PACKETS: u64 = 100;
 /// Returns a switch with four hosts at 100 Gb/s, whose ingress queues are full at 2.5 packets and
 /// below XON when empty.
 fn spec() -> NetworkSpec {
-    let mut spec = star(4, 100, 1000);
+    let mut spec = star(4);
     spec.framing = Framing::HpccNs3;
     spec.mtu = Bytes(952);
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -556,7 +556,7 @@ fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
         let errors = Fabric::new(spec.clone()).err().unwrap_or_default();
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let mut spec = star(8193, 100, 1000);
+    let mut spec = star(8193);
     spec.switch.buffer = Bytes(1 << 40);
     let of = |option: &str, name: &str| {
         format!(

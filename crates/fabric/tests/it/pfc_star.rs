@@ -1,7 +1,6 @@
 //! PFC*: a packet's lossless class rises with each further switch on its path, so that no cycle of
 //! waiting queues can form.
 
-use crate::common::bcube_of;
 use crate::prelude::*;
 use backwater_fabric::mechanisms::flow_control::pfc_star::PfcStarConfig;
 use proptest::prelude::*;
@@ -22,7 +21,7 @@ fn sent(s: &mut Script, limit: u64) -> Vec<(u16, Content)> {
 /// arrival, 3, and the relayed packets wait for class 4 of the next link.
 #[test]
 fn a_server_relays_in_the_next_class_and_pauses_the_class_of_arrival() {
-    let mut s = Script::new(&pfc_star(bcube(2, 100, 1000), 2, 2000), vec![flow(0, 3, 1 << 20, 0)], 1);
+    let mut s = Script::new(&pfc_star(bcube(2, 1), 2, 2000), vec![flow(0, 3, 1 << 20, 0)], 1);
     s.arrive_data(0, 0, 0, 0);
     assert_eq!(sent(&mut s, 500_000), [(1, Content::Data(4, 0))]);
     // Packets wait for class 4 of the next link, not for class 3.
@@ -59,7 +58,7 @@ fn a_switch_raises_what_comes_from_another_switch() {
 /// A PAUSE takes effect after the response time, as with PFC.
 #[test]
 fn a_pause_takes_effect_after_the_response_time() {
-    let mut spec = pfc_star(bcube(2, 100, 1000), 2, 100_000);
+    let mut spec = pfc_star(bcube(2, 1), 2, 100_000);
     let response = Duration::from_us(1);
     spec.switch.flow_control = FlowControlConfig::PfcStar(PfcStarConfig { response, ..Default::default() });
     let mut s = Script::new(&spec, vec![flow(0, 3, 1 << 20, 0)], 1);
@@ -84,7 +83,7 @@ fn routing_loops_are_refused() {
 /// The chain has far more switches than a packet can pass.
 #[test]
 fn a_chain_of_60000_switches_is_refused() {
-    let mut spec = network(2, 60_000);
+    let mut spec = NetworkSpec::with_nodes(2, 60_000);
     let switches = (2..60_001).map(|switch| link(switch, switch + 1, 100, 1000));
     spec.links = [link(0, 2, 100, 1000), link(1, 60_001, 100, 1000)].into_iter().chain(switches).collect();
     assert!(Fabric::new(pfc_star(spec, 3, 100_000)).is_err());
@@ -92,16 +91,16 @@ fn a_chain_of_60000_switches_is_refused() {
 
 #[test]
 fn a_flow_pinned_to_more_switches_than_classes_is_refused() {
-    let mut fabric = Fabric::new(pfc_star(bcube(4, 100, 1000), 2, 100_000)).unwrap();
+    let mut fabric = Fabric::new(pfc_star(bcube(4, 1), 2, 100_000)).unwrap();
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
     assert!(fabric.check_flow(&detour).unwrap_err().message.contains("up to 3 switches"));
-    assert_eq!(Fabric::new(pfc_star(bcube(4, 100, 1000), 3, 100_000)).unwrap().check_flow(&detour), Ok(()));
-    assert!(Fabric::new(pfc_star(bcube_of(2, 2, 100, 1000), 2, 100_000)).is_err());
+    assert_eq!(Fabric::new(pfc_star(bcube(4, 1), 3, 100_000)).unwrap().check_flow(&detour), Ok(()));
+    assert!(Fabric::new(pfc_star(bcube(2, 2), 2, 100_000)).is_err());
 }
 
 /// Checks that `flows` finish in BCube(4, 1) without a deadlock.
 fn goes_through(flows: Vec<FlowSpec>) {
-    let mut spec = pfc_star(bcube(4, 100, 1000), 2, 10_000);
+    let mut spec = pfc_star(bcube(4, 1), 2, 10_000);
     spec.switch.buffer = Bytes(5_000_000);
     common::assert_flows_finish(spec, flows);
 }
@@ -127,7 +126,7 @@ fn networks() -> impl Strategy<Value = NetworkSpec> {
         let ring = (0..switches).map(|switch| (hosts + switch, hosts + (switch + 1) % switches));
         linked(hosts, switches, access.chain(ring))
     });
-    prop_oneof![ring, (2u32..5).prop_map(|n| bcube(n, 100, 1000)), Just(bcube_of(2, 2, 100, 1000))]
+    prop_oneof![ring, (2u32..5).prop_map(|n| bcube(n, 1)), Just(bcube(2, 2))]
 }
 
 proptest! {

@@ -1,6 +1,5 @@
 //! PortFC: queues, frames, thresholds, and guarantees in BCube networks.
 
-use crate::common::bcube_of;
 use crate::prelude::*;
 use backwater_fabric::contract::{Diagnostics, PauseScope, SchemeContext};
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
@@ -10,7 +9,7 @@ use proptest::prelude::*;
 
 /// Returns BCube(n, k) under PortFC; switches share all of their buffer.
 fn network(n: u32, k: u32, config: PortFcConfig) -> NetworkSpec {
-    let mut spec = bcube_of(n, k, 100, 1000);
+    let mut spec = bcube(n, k);
     spec.switch.buffer = Bytes(5_000_000);
     spec.switch.flow_control = FlowControlConfig::PortFc(config);
     spec.switch.headroom =

@@ -5,8 +5,8 @@ pub(crate) use crate::common::mechanisms::{FixedRate, Log};
 pub(crate) use crate::common::random::{Case, lossless, lossless_at_common_rates, reserved};
 pub(crate) use crate::common::script::{Content, Script, Sent};
 pub(crate) use crate::common::{
-    all_delivered, at_ns, at_us, bcube, chain, delivered, drain, drops, find_deadlock, flow, flows_ahead, last_finish,
-    leaf_spine, link, linked, network, run, run_traced, set_error_rate, sorted, star, via,
+    all_delivered, chain, delivered, drain, drops, find_deadlock, flows_ahead, last_finish, run, run_traced,
+    set_error_rate, sorted, via,
 };
 pub(crate) use backwater_engine::{Bytes, Duration, Rate, Time};
 pub(crate) use backwater_fabric::contract::report::{DropCause, Report};
@@ -18,6 +18,7 @@ pub(crate) use backwater_fabric::contract::{
 pub(crate) use backwater_fabric::driver::deadlock::Deadlock;
 pub(crate) use backwater_fabric::driver::outcome::FlowOutcome;
 pub(crate) use backwater_fabric::driver::trace::{TraceSpec, Traced, TracedAction};
+pub(crate) use backwater_fabric::fixtures::{self, at_ns, at_us, bcube, flow, leaf_spine, link, linked, star, star_of};
 pub(crate) use backwater_fabric::frame::cause::{Cause, Parent};
 pub(crate) use backwater_fabric::frame::framing::Framing;
 pub(crate) use backwater_fabric::frame::{Cnp, Control, Packet, PacketKind, Protocol, Signal};

@@ -64,7 +64,7 @@ proptest! {
 /// B and alpha 1, the queue is full at 10,000 B, and all frames in flight enter its headroom.
 #[test]
 fn a_stop_counts_arrivals_and_departures() {
-    let mut spec: NetworkSpec = star(3, 100, 1000);
+    let mut spec: NetworkSpec = star(3);
     let config = SihConfig { alpha: 1.0, private: Bytes(0), ..Default::default() };
     spec.switch.headroom = HeadroomConfig::Sih(config);
     spec.switch.buffer = Bytes(reserved(&spec) + 20_000);

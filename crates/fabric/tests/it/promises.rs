@@ -20,7 +20,7 @@ fn goodput(simulation: &mut Simulation, from: u64, to: u64) -> Vec<f64> {
 /// from 20 to 40 ms.
 #[test]
 fn dcqcn_flows_converge_to_equal_shares_without_pauses() {
-    let mut spec = star(5, 40, 1000);
+    let mut spec = star_of(5, 40, 1000);
     let profile = DcqcnProfile::Paper;
     spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { profile, ..Default::default() });
     for seed in 1..=3 {
@@ -40,7 +40,7 @@ fn dcqcn_flows_converge_to_equal_shares_without_pauses() {
 /// flows share 100 Gb/s. From 10 ms on, the queue is below an eighth of the BDP at 4,000 instants.
 #[test]
 fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
-    let mut spec = star(9, 100, 1000);
+    let mut spec = star(9);
     spec.congestion = CongestionConfig::Hpcc(HpccConfig::default());
     let flows = (0..8).map(|host| flow(host, 8, FlowSpec::ENDLESS, u64::from(host) * 700)).collect();
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
@@ -61,7 +61,7 @@ fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
 /// goes from h0 to h2, flow 1 from h1 to h3. At 5 ms, each of hosts 4 to 17 in the rack of h3 sends
 /// 16 flows of 64 KB to h3, 14.3 MB in all.
 fn two_flows_and_a_burst(congestion: CongestionConfig, seed: u64) -> Simulation {
-    let mut spec: NetworkSpec = network(18, 2);
+    let mut spec = NetworkSpec::with_nodes(18, 2);
     spec.links = (0..18).map(|host| link(host, 18 + u32::from(host > 1), 40, 5000)).collect();
     spec.links.push(link(18, 19, 40, 5000));
     spec.seed = seed;
@@ -97,7 +97,7 @@ fn letflow_sends_more_over_the_path_with_more_bandwidth() {
     let flowlets = LetFlowConfig { flowlet_timeout: Duration::from_us(5), ..Default::default() };
     let shares = |load_balance: LoadBalanceConfig| {
         (1..=5).map(move |seed| {
-            let mut spec = network(24, 4);
+            let mut spec = NetworkSpec::with_nodes(24, 4);
             spec.links = (0..24).map(|host| link(host, 24 + host / 12, 25, 1000)).collect();
             let paths = [(26, 100), (27, 25)].map(|(spine, gbps)| [24, 25].map(|leaf| link(leaf, spine, gbps, 1000)));
             spec.links.extend(paths.into_iter().flatten());
@@ -123,7 +123,7 @@ fn letflow_sends_more_over_the_path_with_more_bandwidth() {
 #[test]
 fn bfc_leaves_the_victim_of_an_incast_its_rate() {
     let victim = |switch: SwitchConfig| {
-        let mut spec = NetworkSpec { switch, ..network(11, 2) };
+        let mut spec = NetworkSpec { switch, ..NetworkSpec::with_nodes(11, 2) };
         spec.links = (0..11).map(|host| link(host, 11 + u32::from(host > 8), 100, 1000)).collect();
         spec.links.push(link(11, 12, 400, 1000));
         spec.switch.buffer = Bytes(4_000_000);

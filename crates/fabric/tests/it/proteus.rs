@@ -10,7 +10,7 @@ use backwater_fabric::frame::record::PathHeader;
 use backwater_fabric::mechanisms::load_balance::proteus::ProteusConfig;
 
 fn leaf_spine(config: ProteusConfig) -> NetworkSpec {
-    let mut spec = common::leaf_spine(2, 4, 2);
+    let mut spec = fixtures::leaf_spine(2, 4, 2);
     spec.load_balance = LoadBalanceConfig::Proteus(config);
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
     spec
@@ -160,7 +160,7 @@ fn a_packet_carries_a_stamp_and_a_report() {
 fn paths_that_cannot_be_probed_are_measured_with_packets() {
     let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
     let mut spec = NetworkSpec { links: Vec::new(), ..leaf_spine(config) };
-    spec.nodes = network(260, 4).nodes;
+    spec.nodes = NetworkSpec::with_nodes(260, 4).nodes;
     spec.links = (0..260).map(|host| link(host, 260 + host / 256, 100, 1000)).collect();
     spec.links
         .extend([(260, 262), (260, 263), (261, 262), (261, 263)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
@@ -244,7 +244,7 @@ fn a_delay_is_low_below_a_share_of_half_a_round_trip() {
 fn the_best_of_some_paths_is_taken() {
     for (candidates, expected) in [(1, [150; 4]), (2, [0, 100, 200, 300]), (0, [0, 0, 0, 600])] {
         let mut spec = leaf_spine(steady(ProteusConfig { candidates, ..Default::default() }));
-        spec.nodes = network(8, 6).nodes;
+        spec.nodes = NetworkSpec::with_nodes(8, 6).nodes;
         spec.links.extend([(8, 12), (8, 13), (9, 12), (9, 13)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
         let (mut leaf, _) = begun(&spec, 601);
         for port in 4..8 {
@@ -384,7 +384,7 @@ fn delays(simulation: &Simulation) -> Vec<Duration> {
 fn flows_fill_unequal_uplinks_without_a_pause() {
     for seed in 1..5 {
         let mut spec = leaf_spine(ProteusConfig::default());
-        spec.nodes = network(44, 4).nodes;
+        spec.nodes = NetworkSpec::with_nodes(44, 4).nodes;
         spec.seed = seed;
         spec.links = (0..44).map(|host| link(host, 44 + host / 22, 5, 1000)).collect();
         let uplinks = [44, 45].into_iter().flat_map(|leaf| [(leaf, 46, 80), (leaf, 47, 40)]);

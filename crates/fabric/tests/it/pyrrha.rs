@@ -53,7 +53,7 @@ pub(crate) fn resume(root: PortId) -> PyrrhaFrame {
 
 /// Returns a switch with three hosts. Two hosts send to the third, whose link has `gbps` Gb/s.
 fn two_to_one(gbps: u64, config: PyrrhaConfig) -> Script {
-    let mut spec = star(3, 100, DELAY_NS);
+    let mut spec = star_of(3, 100, DELAY_NS);
     spec.links[2] = link(2, 3, gbps, DELAY_NS);
     Script::new(&pyrrha(spec, config), vec![packets(0, 2, 100_000), packets(1, 2, 100_000)], 3)
 }

@@ -198,8 +198,8 @@ fn the_root_moves_with_the_traffic() {
 /// is left (see the audit). If no root gives up, there are as many RESUMEs as PAUSEs.
 #[test]
 fn after_an_incast_nothing_is_left() {
-    let star = star(9, 100, DELAY_NS);
-    let mut spine = network(9, 4);
+    let star = star_of(9, 100, DELAY_NS);
+    let mut spine = NetworkSpec::with_nodes(9, 4);
     let hosts = (0..9).map(|host| (host, 9 + host / 3, 100));
     spine.links =
         hosts.chain((9..12).map(|tor| (tor, 12, 400))).map(|(a, b, gbps)| link(a, b, gbps, DELAY_NS)).collect();
@@ -346,7 +346,7 @@ fn three_flows_in_a_ring_deadlock_pfc_and_bfc_with_hash_collisions_but_not_pyrrh
 /// block the victim.
 #[test]
 fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
-    let mut spec = network(8, 3);
+    let mut spec = NetworkSpec::with_nodes(8, 3);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
     spec.links.extend([link(8, 10, 400, 1000), link(9, 10, 400, 1000)]);
     spec.switch.buffer = Bytes(2 << 20);

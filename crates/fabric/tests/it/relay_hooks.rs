@@ -58,7 +58,7 @@ impl FlowControl for HopCounter {
 }
 
 fn hop_counting(n: u32) -> (Log<(NodeId, u32)>, NetworkSpec) {
-    let (received, mut spec) = (Log::default(), bcube(n, 100, 1000));
+    let (received, mut spec) = (Log::default(), bcube(n, 1));
     spec.switch.flow_control = FlowControlConfig::custom(HopCounting(received.clone()));
     spec.switch.buffer = Bytes(64 << 20);
     (received, spec)

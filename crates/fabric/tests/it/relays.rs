@@ -31,7 +31,7 @@ fn pfc(relays: Relaying) -> FlowControlConfig {
 #[test]
 fn a_packet_with_two_digits_to_correct_passes_one_server() {
     for delay in [0, 700_000] {
-        let mut spec = bcube(2, 100, 1000);
+        let mut spec = bcube(2, 1);
         spec.host.relay.delay = Duration::from_ps(delay);
         let (simulation, outcomes) = run(&spec, vec![flow(0, 3, 1024, 0)]);
         let finish = outcomes[0].reception.finish.unwrap();
@@ -46,7 +46,7 @@ fn a_packet_with_two_digits_to_correct_passes_one_server() {
 #[test]
 fn own_packets_of_a_host_do_not_count_as_relayed() {
     let flows = vec![via(0, &[4, 1, 7], 3, 1024), flow(0, 1, 1024, 0), flow(3, 1, 1024, 0)];
-    let (simulation, _) = run(&bcube(2, 100, 1000), flows);
+    let (simulation, _) = run(&bcube(2, 1), flows);
     let ports = simulation.node(NodeId(1)).ports();
     assert_eq!(
         [0, 1].map(|ix| (ports[ix].relayed_wire_bytes(), ports[ix].sent_wire_bytes())),
@@ -60,7 +60,7 @@ fn own_packets_of_a_host_do_not_count_as_relayed() {
 fn the_audit_passes_while_packets_are_forwarded() {
     // Packets of HPCC have a telemetry record, which must be kept during forwarding.
     for congestion in [CongestionConfig::None(Default::default()), CongestionConfig::Hpcc(Default::default())] {
-        let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
+        let mut spec = NetworkSpec { congestion, ..bcube(2, 1) };
         spec.host.relay.delay = Duration::from_us(20);
         let mut simulation = Simulation::new(spec, vec![flow(0, 3, 100_000, 0)], 1).unwrap();
         for step in 1..1000 {
@@ -77,7 +77,7 @@ fn the_audit_passes_while_packets_are_forwarded() {
 #[test]
 fn headroom_holds_packets_that_are_being_forwarded() {
     for delay_ns in [0, 100, 500, 1000, 5000, 50_000] {
-        let mut spec = bcube(2, 100, 1000);
+        let mut spec = bcube(2, 1);
         spec.host.relay.delay = Duration::from_ns(delay_ns);
         spec.host.relay.headroom = Some(thresholds(20_000));
         let behind = spec.links.iter().position(|link| [link.a, link.b].contains(&NodeId(1)) && link.b == NodeId(7));
@@ -100,7 +100,7 @@ fn headroom_holds_packets_that_are_being_forwarded() {
 #[test]
 fn a_server_forwards_at_its_configured_rate() {
     let run = |flow_control| {
-        let mut spec = bcube(2, 100, 1000);
+        let mut spec = bcube(2, 1);
         spec.switch.flow_control = flow_control;
         spec.switch.headroom = thresholds(20_000);
         spec.host.relay.headroom =
@@ -134,7 +134,7 @@ fn a_server_forwards_at_its_configured_rate() {
 fn packets_being_forwarded_to_a_dead_port_are_dropped() {
     // One of the two servers between h0 and h3 relays the flow, and its next link fails.
     let lost = [1, 2].map(|server| {
-        let mut spec = bcube(2, 100, 1000);
+        let mut spec = bcube(2, 1);
         spec.host.relay.delay = Duration::from_us(50);
         spec.reconvergence = Some(Duration::from_us(30));
         let leads_on = |link: &LinkSpec| link.a == NodeId(server) && link.b.0 == [7, 5][server as usize - 1];
@@ -154,7 +154,7 @@ fn packets_being_forwarded_to_a_dead_port_are_dropped() {
 #[test]
 fn servers_mark_packets_only_if_configured() {
     let is_slowed = |congestion_point| {
-        let mut spec = bcube(2, 100, 1000);
+        let mut spec = bcube(2, 1);
         spec.congestion = CongestionConfig::Dcqcn(Default::default());
         spec.host.scheduler = HostScheduler::Fair {};
         spec.host.relay.congestion_point = congestion_point;
@@ -168,7 +168,7 @@ fn servers_mark_packets_only_if_configured() {
 /// Neighbours in a layer need no relay.
 #[test]
 fn a_packet_with_one_digit_to_correct_passes_a_switch_alone() {
-    let (_, outcomes) = run(&bcube(3, 100, 1000), vec![flow(0, 2, 1024, 0), flow(3, 6, 1024, 0)]);
+    let (_, outcomes) = run(&bcube(3, 1), vec![flow(0, 2, 1024, 0), flow(3, 6, 1024, 0)]);
     for outcome in outcomes {
         assert_eq!(outcome.reception.finish.unwrap().ps(), 2 * (1122 * 80 + LINK));
     }
@@ -178,7 +178,7 @@ fn a_packet_with_one_digit_to_correct_passes_a_switch_alone() {
 /// others.
 #[test]
 fn a_pause_is_forwarded_to_the_other_ports() {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     spec.switch.flow_control = pfc(Relaying::Forward);
     let mut s = Script::new(&spec, vec![], 1);
     s.arrive_pfc(100, 0, &[3], 65_535);
@@ -197,7 +197,7 @@ fn a_pause_is_forwarded_to_the_other_ports() {
 /// Servers that count their ingress queues send PAUSEs of their own, but forward no PAUSEs.
 #[test]
 fn a_server_that_counts_ingress_queues_sends_its_own_pauses() {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     spec.switch.flow_control = pfc(Relaying::Ingress);
     spec.host.relay.headroom = Some(thresholds(2000));
     // h1 relays a flow from h0 to h3. Two packets are queued at h1's port 1, whose gate is closed.
@@ -213,7 +213,7 @@ fn a_server_that_counts_ingress_queues_sends_its_own_pauses() {
 /// Returns BCube(4, 1), in which h0, h1, h5, h4 and the switches between them form a ring of eight
 /// nodes, the shortest cycle.
 fn ring_of_eight(relays: Relaying) -> NetworkSpec {
-    let mut spec = bcube(4, 100, 1000);
+    let mut spec = bcube(4, 1);
     spec.switch.flow_control = pfc(relays);
     spec.switch.headroom = thresholds(30_000);
     spec
@@ -225,7 +225,7 @@ fn ring_of_eight(relays: Relaying) -> NetworkSpec {
 #[test]
 fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     let mut spec = ring_of_eight(Relaying::Forward);
-    spec.nodes.push(common::network(0, 1).nodes.remove(0));
+    spec.nodes.push(NetworkSpec::with_nodes(0, 1).nodes.remove(0));
     spec.links.extend([1, 5].map(|server| link(server, 24, 100, 1000)));
     let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
     find_deadlock(&mut simulation, 1, 1000).unwrap();
@@ -276,7 +276,7 @@ fn four_flows_round_four_servers_deadlock_if_servers_count() {
 /// Returns the bytes delivered after `us` of h0's flow, whose packets reach h1 at line rate, and of
 /// h1's own flow through the same port.
 fn shares(scheduler: HostScheduler, us: u64) -> (u64, u64) {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     spec.host.scheduler = scheduler;
     spec.switch.flow_control = common::no_flow_control();
     spec.switch.buffer = Bytes(1 << 30);
@@ -315,7 +315,7 @@ congestion_control!(
 /// Returns h1 of BCube(2, 1) with a fair scheduler. h1 relays flow 0, and sends data of flow 1 and
 /// ACKs of flow 2, all through port 1.
 fn fair_port(congestion: CongestionConfig) -> Script {
-    let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
+    let mut spec = NetworkSpec { congestion, ..bcube(2, 1) };
     spec.host.scheduler = HostScheduler::Fair {};
     spec.switch.flow_control = pfc(Relaying::Forward);
     let flows = vec![via(0, &[4, 1, 7], 3, 100_000), via(1, &[7], 3, 100_000), via(3, &[7], 1, 100_000)];
@@ -382,7 +382,7 @@ fn an_ack_of_the_control_class_does_not_change_the_turn() {
 /// queue therefore grows at half of the line rate.
 #[test]
 fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     spec.host.scheduler = HostScheduler::Fair {};
     let flows = vec![via(0, &[4, 1, 7], 3, 100_000_000), via(1, &[7], 3, 100_000_000)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
@@ -432,7 +432,7 @@ fn a_relay_buffer_that_is_too_small_loses_packets_there() {
 /// queues, however large the buffer is.
 #[test]
 fn with_forwarded_pauses_a_bounded_queue_is_best_effort() {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     spec.switch.flow_control = pfc(Relaying::Forward);
     spec.host.relay.headroom = Some(thresholds(5_000));
     // With Go-Back-N the flow would never finish.
@@ -449,7 +449,7 @@ fn with_forwarded_pauses_a_bounded_queue_is_best_effort() {
 /// Server buffers are unbounded by default.
 #[test]
 fn servers_that_forward_pauses_are_lossless_with_unbounded_buffers() {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     spec.switch.flow_control = pfc(Relaying::Forward);
     let mut guarantee = |buffer| {
         spec.host.relay.buffer = buffer;
@@ -475,7 +475,7 @@ fn bcubes() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     let options = (2_000u64..60_000, 2_000u64..60_000, 0u64..1_000, any::<u64>());
     (drawn, kinds, scheduler, options).prop_map(|((n, flows), (relays, expires, response), scheduler, options)| {
         let (xoff, at_relays, delay, seed) = options;
-        let mut spec = bcube(n, 100, 1000);
+        let mut spec = bcube(n, 1);
         let pause = if expires { PauseModel::Quanta } else { PauseModel::UntilResume };
         let response = Duration::from_ns(response);
         spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause, relays, response, ..Default::default() });

@@ -6,7 +6,7 @@ use crate::prelude::*;
 const RACK: u32 = 8;
 
 fn leaf_spine(load_balance: LoadBalanceConfig, recovery: RecoveryConfig) -> NetworkSpec {
-    NetworkSpec { load_balance, recovery, ..common::leaf_spine(2, RACK, 8) }
+    NetworkSpec { load_balance, recovery, ..fixtures::leaf_spine(2, RACK, 8) }
 }
 
 fn in_any_order() -> RecoveryConfig {
@@ -35,7 +35,7 @@ fn slowdowns((simulation, outcomes): &(Simulation, Vec<FlowOutcome>)) -> Vec<f64
 #[test]
 fn a_receiver_that_tolerates_reordering_requests_no_packet_in_flight() {
     for load_balance in [LoadBalanceConfig::Spray(Default::default()), LoadBalanceConfig::Drill(Default::default())] {
-        let (_, outcomes) = run(&leaf_spine(load_balance.clone(), network(1, 1).recovery), across());
+        let (_, outcomes) = run(&leaf_spine(load_balance.clone(), NetworkSpec::default().recovery), across());
         assert!(retransmitted(&outcomes) > 0, "Go-Back-N repeats overtaken packets: {load_balance:?}");
         let (simulation, outcomes) = run(&leaf_spine(load_balance, in_any_order()), across());
         assert_eq!(retransmitted(&outcomes), 0);
@@ -120,7 +120,7 @@ fn over_two_paths(recovery: RecoveryConfig, packets: u64, shards: usize) -> Flow
 /// 4.5, 6.5, 8.5... Packets 1 and 3 arrive before packet 0, packet 5 arrives when 2 is expected,
 /// and packet 7 when 4 is expected.
 fn two_paths(recovery: RecoveryConfig) -> NetworkSpec {
-    let mut spec = common::leaf_spine(2, 1, 2);
+    let mut spec = fixtures::leaf_spine(2, 1, 2);
     // The first packet of a flow, with 1024 B of payload, has 1122 B on the wire.
     spec.links[4].delay = Duration::from_ps(1_000_000 + 1122 * 80 * 9 / 2);
     (spec.load_balance, spec.recovery) = (LoadBalanceConfig::custom(OddEven), recovery);
@@ -159,7 +159,7 @@ fn a_flow_that_takes_the_place_of_another_begins_in_order() {
 /// repeated packets 1, 2 and 3, packet 3 arrives before 2, and is repeated again after the timeout.
 #[test]
 fn repeated_packets_count_and_may_be_early_again() {
-    let outcome = over_two_paths(network(1, 1).recovery, 4, 1);
+    let outcome = over_two_paths(NetworkSpec::default().recovery, 4, 1);
     assert_eq!((outcome.reception.arrived, outcome.retransmitted), (4 + 4, 4 * 1024));
     assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
 }

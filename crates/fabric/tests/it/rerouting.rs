@@ -97,7 +97,7 @@ fn without_a_path_packets_are_dropped_until_recovery() {
 /// another relay.
 #[test]
 fn a_flow_leaves_its_host_by_another_port_when_its_link_fails() {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     let flow = flow(0, 3, 4_000_000, 0);
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.reconvergence = Some(Duration::from_us(30));
@@ -113,7 +113,7 @@ fn a_flow_leaves_its_host_by_another_port_when_its_link_fails() {
 /// The sender continues at its other port as soon as routes change, before its timer fires.
 #[test]
 fn a_flow_continues_at_once_at_another_port_of_its_host() {
-    let (mut spec, flow) = (bcube(2, 100, 1000), flow(0, 3, 4_000_000, 0));
+    let (mut spec, flow) = (bcube(2, 1), flow(0, 3, 4_000_000, 0));
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.reconvergence = Some(Duration::from_us(30));
     spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
@@ -128,7 +128,7 @@ fn a_flow_continues_at_once_at_another_port_of_its_host() {
 /// After a failure of the link that ACKs use, the receiver sends them through another port.
 #[test]
 fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     let flows: Vec<_> = (0..16).map(|_| flow(0, 3, 1_000_000, 0)).collect();
     let fabric = Fabric::new(spec.clone()).unwrap();
     let answers_by = |flow: &u32| fabric.path(FlowId(*flow), &flows[0], Direction::Ack)[0];
@@ -171,7 +171,7 @@ flow_control!(FlowLog, FlowLog: |options, _site| options.clone());
 /// port.
 #[test]
 fn flow_control_is_notified_when_a_flow_changes_its_port() {
-    let (mut spec, flow, log) = (bcube(2, 100, 1000), flow(0, 3, 1_000_000, 0), FlowLog::default());
+    let (mut spec, flow, log) = (bcube(2, 1), flow(0, 3, 1_000_000, 0), FlowLog::default());
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.switch.flow_control = FlowControlConfig::custom(log.clone());
     spec.reconvergence = Some(Duration::from_us(10));
@@ -265,7 +265,7 @@ fn a_link_that_fails_again_loses_frames_on_the_wire() {
 /// Returns BCube(3, 1) with a flow between any two servers. The link between h1 and a switch of
 /// layer 0 fails at 20 us.
 fn all_to_all(bytes: u64, reconvergence: Duration) -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = NetworkSpec { reconvergence: Some(reconvergence), ..bcube(3, 100, 1000) };
+    let mut spec = NetworkSpec { reconvergence: Some(reconvergence), ..bcube(3, 1) };
     let down = at_us(20);
     spec.faults = vec![LinkFault { link: 1, down, up: Time::NEVER }];
     let pairs = (0..9).flat_map(|src| (0..9).filter(move |dst| *dst != src).map(move |dst| (src, dst)));
@@ -420,7 +420,7 @@ impl FlowControl for ClosedGateAt {
 /// gate of the other port was closed until 70 us, so it delayed no packet of the flow.
 #[test]
 fn a_gate_closed_before_a_flows_arrival_did_not_delay_it() {
-    let (mut spec, flow) = (bcube(2, 100, 1000), flow(0, 3, 100_000, 55_000));
+    let (mut spec, flow) = (bcube(2, 1), flow(0, 3, 100_000, 55_000));
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.switch.flow_control = FlowControlConfig::custom(ClosedGate(1 - port));
     spec.reconvergence = Some(Duration::from_us(30));

@@ -262,7 +262,7 @@ impl ReactionPoint for NotifiedRateSender {
 #[test]
 fn a_base_control_continues_from_the_rate_set() {
     let peak = |congestion| {
-        let mut spec = star(9, 100, 1000);
+        let mut spec = star(9);
         spec.congestion = congestion;
         let (simulation, outcomes) = run(&spec, (0..8).map(|host| flow(host, 8, 1_000_000, 0)).collect());
         assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
@@ -317,7 +317,7 @@ impl ReactionPoint for DelayedWindowSender {
 /// each.
 #[test]
 fn a_timer_of_a_reaction_point_opens_the_window() {
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     spec.congestion = CongestionConfig::custom(DelayedWindow);
     let (simulation, outcomes) =
         run(&spec, vec![flow(0, 2, 1024, 0), flow(1, 2, 1024, 10_000), flow(1, 2, 1024, 70_000)]);

@@ -10,7 +10,7 @@ type SignalsByPort = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;
 /// Returns two leaves and a spine. Three hosts of the first leaf send to one host of the second
 /// leaf, and one host sends to the other. PAUSEs spread the congestion to several ports.
 fn incast(congestion: CongestionConfig) -> NetworkSpec {
-    let mut spec = network(6, 3);
+    let mut spec = NetworkSpec::with_nodes(6, 3);
     let gbps = |b| if b == 8 { 400 } else { 100 };
     let links = [(0, 6), (1, 6), (2, 6), (3, 6), (4, 7), (5, 7), (6, 8), (7, 8)];
     spec.links = links.map(|(a, b)| link(a, b, gbps(b), 1000)).into();

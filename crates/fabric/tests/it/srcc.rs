@@ -59,7 +59,7 @@ fn notified(trace: &[Traced], flows: u32) -> Vec<u32> {
 /// rate.
 fn figure_4(config: SrccConfig, uncongested_from: u32) -> Vec<u32> {
     let flows = vec![flow(0, 4, 1_000_000, 0), flow(1, 4, 1_000_000, 0), flow(uncongested_from, 5, 1_000_000, 0)];
-    notified(&traced(&under(config, star(6, 100, 1000)), flows).1, 3)
+    notified(&traced(&under(config, star(6)), flows).1, 3)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn flows_to_the_same_port_can_count_as_uncongested() {
 /// Returns the chain s0 - s1 - s2, with h0 and h1 at s0, and h2 and h3 at s2. The bottleneck is
 /// s2's port to h2.
 fn three_hops() -> NetworkSpec {
-    let mut spec = network(4, 3);
+    let mut spec = NetworkSpec::with_nodes(4, 3);
     spec.links = vec![
         link(0, 4, 100, 1000),
         link(1, 4, 100, 1000),
@@ -159,7 +159,7 @@ fn longest_queue(two_way: bool) -> u64 {
         ..Default::default()
     };
     let flows = vec![flow(0, 5, 8000, 0), flow(1, 5, 8000, 0), flow(0, 4, 400_000, 1000), flow(1, 4, 400_000, 1000)];
-    let (simulation, trace) = traced(&under(config, star(6, 100, 1000)), flows);
+    let (simulation, trace) = traced(&under(config, star(6)), flows);
     let port = simulation.fabric().wiring.ports_of(NodeId(6))[4].id;
     let lengths = trace.iter().filter_map(|traced| match traced.what {
         TracedAction::Reported(Report::Enqueued { port: at, bytes, .. }) if at == port => Some(bytes),
@@ -218,7 +218,7 @@ impl Watched {
 
 /// Returns a simulation of n flows that share one link. Half of the flows end at about 4 ms.
 fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
-    let spec = under(SrccConfig { base, ..Default::default() }, star(n + 5, 100, 1000));
+    let spec = under(SrccConfig { base, ..Default::default() }, star(n + 5));
     let of_4_ms = 4000 * 12_500 / u64::from(n) * 1024 / 1106;
     let flows = through_one_port(n, |host| if host < n / 2 { of_4_ms } else { FlowSpec::ENDLESS }, until_us);
     Watched { simulation: Simulation::new(spec, flows, 1).unwrap(), delivered: vec![0; n as usize] }
@@ -310,7 +310,7 @@ fn notices_return_along_the_path_of_their_packet() {
 fn servers_that_relay_send_notices_if_configured() {
     let notified = |congestion_point| {
         let config = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(20_000) };
-        let mut spec = under(config, bcube(2, 100, 1000));
+        let mut spec = under(config, bcube(2, 1));
         spec.host.scheduler = HostScheduler::Fair {};
         spec.host.relay.congestion_point = congestion_point;
         let flows = vec![via(0, &[4, 1, 7], 3, 4_000_000), via(1, &[7], 3, 4_000_000)];

@@ -15,7 +15,7 @@ const US: u64 = 1_000_000;
 const END: u64 = 1_000 * US;
 
 fn script(config: SrccConfig) -> Script {
-    script_of(config, star(6, 100, 1000), &[Class(3)], &[])
+    script_of(config, star(6), &[Class(3)], &[])
 }
 
 /// Returns the switch in another network, with other lossless classes and some flows of class 5.
@@ -123,7 +123,7 @@ fn sharing_ends_with_the_window() {
 /// notices.
 #[test]
 fn only_data_that_can_be_paused_counts() {
-    let mut spec = star(6, 100, 1000);
+    let mut spec = star(6);
     spec.host.ack_class = Class(3);
     let mut s = script_of(fixed(1), spec, &[Class(3)], &[]);
     s.arrive_answer(US, 0, 6, PacketKind::Ack, 1);
@@ -259,7 +259,7 @@ fn equation_5_includes_the_growth_of_the_queue() {
     assert_eq!(packets_until_notice(SrccConfig { two_way: true, ..eq5.clone() }, &[], 100_000), 6);
     // The default interval is the longest delay of the switch's links.
     assert_eq!(packets_until_notice(SrccConfig { rate_interval: None, ..eq5.clone() }, &[], 100_000), 8);
-    let mut longer = star(6, 100, 1000);
+    let mut longer = star(6);
     longer.links[5].delay = Duration::from_us(4);
     let mut s = script_of(SrccConfig { rate_interval: None, ..eq5.clone() }, longer, &[Class(3)], &[]);
     packet(&mut s, US, 3);
@@ -273,7 +273,7 @@ fn equation_5_includes_the_growth_of_the_queue() {
 /// flows share the rate. Flow 1 is in class 5, which is also lossless.
 #[test]
 fn classes_have_victims_of_their_own_and_share_the_rate() {
-    let mut s = script_of(fixed(2), star(6, 100, 1000), &[Class(3), Class(5)], &[1, 7]);
+    let mut s = script_of(fixed(2), star(6), &[Class(3), Class(5)], &[1, 7]);
     arrive!(s, 0 ps, port 4, pause [3, 5]);
     // Packets of class 3 to another port are no victims of class 5.
     packet(&mut s, US, 3);
@@ -355,7 +355,7 @@ fn egress_ports_count_within_the_window() {
 #[test]
 fn ingress_ports_count_once_for_all_classes() {
     let config = SrccConfig { arrivals: ArrivalCount::IngressPorts, ..eq6() };
-    let mut s = script_of(config, star(6, 100, 1000), &[Class(3), Class(5)], &[1, 7]);
+    let mut s = script_of(config, star(6), &[Class(3), Class(5)], &[1, 7]);
     packet(&mut s, US, 3);
     packet(&mut s, US, 1);
     s.arrive_data(US, 0, 7, 1);

@@ -8,7 +8,7 @@ const LIMIT: Time = Time::from_ps(1_000_000_000);
 /// Returns eight hosts, with a flow that starts at each of them at the same instant.
 fn at_once(shards: usize) -> Simulation {
     let flows = (0..8).map(|host| flow(host, (host + 1) % 8, FlowSpec::ENDLESS, 0)).collect();
-    Simulation::new(star(8, 100, 1000), flows, shards).unwrap()
+    Simulation::new(star(8), flows, shards).unwrap()
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn several_shards_stop_after_a_window() {
 /// No link connects the shards, so only the number of events ends a window.
 #[test]
 fn several_shards_stop_after_n_events() {
-    let mut spec = network(4, 2);
+    let mut spec = NetworkSpec::with_nodes(4, 2);
     spec.links = [(0, 4), (1, 4), (2, 5), (3, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
     let flows = vec![flow(0, 1, FlowSpec::ENDLESS, 0), flow(3, 2, FlowSpec::ENDLESS, 0)];
     for threads in [1, 2] {
@@ -65,7 +65,7 @@ fn several_shards_stop_after_n_events() {
 #[test]
 fn a_run_stops_while_flows_are_admitted() {
     let flows: Vec<_> = (0..30_000).map(|_| flow(0, 1, 100, 0)).collect();
-    let mut simulation = Simulation::new(star(2, 100, 1000), flows, 1).unwrap();
+    let mut simulation = Simulation::new(star(2), flows, 1).unwrap();
     let mut calls = 0;
     while simulation.totals().events == 0 {
         assert!(!simulation.advance(LIMIT, 1, 1, &mut || true));
@@ -78,7 +78,7 @@ fn a_run_stops_while_flows_are_admitted() {
 #[test]
 fn flows_that_start_later_have_not_started() {
     let flows = vec![flow(0, 1, 10_000, 0), flow(0, 1, FlowSpec::ENDLESS, 1000), flow(1, 0, 10_000, 900_000)];
-    let mut simulation = Simulation::new(star(2, 100, 1000), flows, 1).unwrap();
+    let mut simulation = Simulation::new(star(2), flows, 1).unwrap();
     let started = |simulation: &Simulation| {
         let totals = simulation.totals();
         (totals.started_flows, totals.endless_flows, simulation.unfinished().len())

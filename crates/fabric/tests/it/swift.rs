@@ -17,7 +17,7 @@ fn completion(spec: &NetworkSpec, flow: FlowSpec) -> Duration {
 /// Returns h0 and h1 on s0, and h2 behind s1 and s2. Links of hosts and links between switches have
 /// different delays.
 fn near_and_far(host_ns: u64, switch_ns: u64) -> NetworkSpec {
-    let mut spec = network(3, 3);
+    let mut spec = NetworkSpec::with_nodes(3, 3);
     let at_hosts = [(0, 3), (1, 3), (2, 5)].map(|(a, b)| link(a, b, 100, host_ns));
     let between = [(3, 4), (4, 5)].map(|(a, b)| link(a, b, 100, switch_ns));
     spec.links = at_hosts.into_iter().chain(between).collect();
@@ -29,7 +29,7 @@ fn near_and_far(host_ns: u64, switch_ns: u64) -> NetworkSpec {
 /// picosecond.
 #[test]
 fn a_flow_alone_is_as_fast_as_without_congestion_control() {
-    for spec in [near_and_far(1000, 1000), near_and_far(300, 5000), near_and_far(5000, 300), star(3, 100, 500)] {
+    for spec in [near_and_far(1000, 1000), near_and_far(300, 5000), near_and_far(5000, 300), star_of(3, 100, 500)] {
         let swift = with(&spec, CongestionConfig::Swift(SwiftConfig::default()));
         for (src, dst) in [(0, 2), (0, 1), (2, 1)] {
             let flow = flow(src, dst, 1_000_000, 0);
@@ -66,7 +66,7 @@ struct Measures {
 }
 
 fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Measures {
-    let mut spec = star(senders + 1, 100, 1000);
+    let mut spec = star(senders + 1);
     spec.links[senders as usize].rate = Rate::from_gbps(receiver_gbps);
     spec.congestion = CongestionConfig::Swift(config);
     let flows = (0..senders).map(|sender| flow(sender, senders, FlowSpec::ENDLESS, u64::from(sender) * 700));
@@ -129,7 +129,7 @@ fn many_flows_share_a_link_with_windows_below_a_packet() {
 /// to the picosecond.
 #[test]
 fn a_window_below_a_packet_is_paced() {
-    let mut spec = star(2, 100, 1000);
+    let mut spec = star(2);
     let zero = Some(0.0);
     spec.congestion = CongestionConfig::Swift(SwiftConfig {
         initial_cwnd: Some(0.5),

@@ -173,7 +173,7 @@ impl ReactionPoint for LossLogSender {
 #[test]
 fn a_reaction_point_is_notified_of_losses_and_their_signal() {
     let losses = LossLog::default();
-    let mut spec = star(2, 100, 1000);
+    let mut spec = star(2);
     spec.congestion = CongestionConfig::custom(losses.clone());
     let mut s = Script::new(&spec, vec![flow(0, 1, 3000, 0)], 0);
     arrive!(s, 5_000_000 ps, port 0, nack of flow 0, expected 1);
@@ -391,7 +391,7 @@ impl ReactionPoint for NotifiedSender {
 fn a_notice_at_a_receiver_reaches_no_reaction_point() {
     for (src, bytes) in [(2, 400_000), (2, 1), (1, 1)] {
         let control = NotifyHost2::default();
-        let mut spec = star(3, 100, 1000);
+        let mut spec = star(3);
         spec.congestion = CongestionConfig::custom(control.clone());
         let flows = vec![flow(src, if src == 1 { 0 } else { 1 }, bytes, 0), flow(0, 2, 100_000, 0)];
         let (simulation, outcomes) = run(&spec, flows);
@@ -405,7 +405,7 @@ fn a_notice_at_a_receiver_reaches_no_reaction_point() {
 #[test]
 fn a_congestion_point_can_read_occupancy_and_threshold_of_an_ingress_queue() {
     let control = NotifyHost2::default();
-    let mut spec = star(3, 100, 1000);
+    let mut spec = star(3);
     let xoff = Bytes(30_000);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff, ..Default::default() });
     spec.congestion = CongestionConfig::custom(control.clone());
@@ -423,7 +423,7 @@ fn a_congestion_point_can_read_occupancy_and_threshold_of_an_ingress_queue() {
 #[test]
 fn a_notice_to_a_relay_is_delivered_there() {
     let control = NotifyHost2::default();
-    let mut spec = bcube(2, 100, 1000);
+    let mut spec = bcube(2, 1);
     spec.host.relay.congestion_point = true;
     spec.congestion = CongestionConfig::custom(control.clone());
     run(&spec, vec![flow(1, 0, 1, 0), flow(0, 2, 3 * 1024, 0)]);

@@ -29,7 +29,7 @@ flow_control!(Panic, Panic: |options, site| Panic {
 #[test]
 fn a_panic_on_any_thread_reaches_the_caller_with_its_message() {
     for (switch, packets) in [(4, 0), (5, 0), (4, 100), (5, 100)] {
-        let mut spec = network(4, 2);
+        let mut spec = NetworkSpec::with_nodes(4, 2);
         spec.links = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
         spec.switch.flow_control = FlowControlConfig::custom(Panic { node: NodeId(switch), packets: Some(packets) });
         let flows = vec![flow(0, 2, 1_000_000, 0), flow(3, 1, 1_000_000, 0)];
@@ -44,7 +44,7 @@ fn a_panic_on_any_thread_reaches_the_caller_with_its_message() {
 
 #[test]
 fn there_are_never_more_shards_than_nodes() {
-    let spec = star(2, 100, 1000);
+    let spec = star(2);
     let flows = vec![flow(0, 1, 100_000, 0)];
     let (expected, outcomes) = run(&spec, flows.clone());
     for (shards, threads) in [(0, 0), (1024, 1), (1024, 1024)] {
@@ -59,7 +59,7 @@ fn there_are_never_more_shards_than_nodes() {
 /// If a link between shards has no delay, windows would be empty.
 #[test]
 fn links_without_delay_are_refused() {
-    let mut spec = star(2, 100, 1000);
+    let mut spec = star(2);
     spec.links[1].delay = Duration::ZERO;
     let Err(errors) = Simulation::new(spec, vec![flow(0, 1, 1000, 0)], 2) else {
         panic!("a link without delay is accepted")
@@ -71,7 +71,7 @@ fn links_without_delay_are_refused() {
 /// Without links between shards, no link limits a window.
 #[test]
 fn shards_without_a_link_between_them_run_on() {
-    let mut spec = network(4, 2);
+    let mut spec = NetworkSpec::with_nodes(4, 2);
     spec.links = [(0, 4), (1, 4), (2, 5), (3, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
     let flows = vec![flow(0, 1, 100_000, 0), flow(3, 2, 50_000, 700)];
     let (expected, outcomes) = run(&spec, flows.clone());

@@ -186,7 +186,7 @@ impl ReactionPoint for TimedSender {
 /// Returns the times at which timers of these flows of one host fire, in picoseconds.
 fn fired(moved_us: Option<u64>, flows: Vec<FlowSpec>) -> Vec<(u64, u32)> {
     let timer = SenderTimer { moved_us, ..Default::default() };
-    let mut spec = star(2, 100, 1000);
+    let mut spec = star(2);
     spec.congestion = CongestionConfig::custom(timer.clone());
     let (simulation, outcomes) = run(&spec, flows);
     assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));

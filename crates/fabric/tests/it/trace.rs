@@ -228,7 +228,7 @@ fn a_trace_taken_piece_by_piece_is_complete() {
 /// instant.
 #[test]
 fn the_opening_of_a_gate_is_traced_before_a_departure() {
-    let mut spec = star(4, 100, 1000);
+    let mut spec = star(4);
     spec.switch.lossless = vec![Class(1), Class(2), Class(3)];
     spec.switch.buffer = Bytes(150_000);
     spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { private: Bytes(0), alpha: 0.0, ..Default::default() });

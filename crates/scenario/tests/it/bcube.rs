@@ -1,6 +1,7 @@
 //! BCube: names, layers, failures, and the order of address digits corrected along a path.
 
 use crate::common;
+use backwater_fabric::fixtures::flow;
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId};
 use backwater_fabric::network::fabric::Fabric;
@@ -48,7 +49,7 @@ fn peers(graph: &Graph, name: &str) -> Vec<String> {
 fn all_pairs(graph: &Graph, flows: u32) -> Vec<(FlowId, FlowSpec)> {
     let pairs = graph.hosts().flat_map(|src| graph.hosts().map(move |dst| (src, dst))).filter(|(src, dst)| src != dst);
     let pairs = pairs.flat_map(|pair| (0..flows).map(move |_| pair));
-    (0..).map(FlowId).zip(pairs.map(|(src, dst)| common::flow(src.0, dst.0, 1000, 0))).collect()
+    (0..).map(FlowId).zip(pairs.map(|(src, dst)| flow(src.0, dst.0, 1000, 0))).collect()
 }
 
 /// Builds the fabric of a scenario with this topology.

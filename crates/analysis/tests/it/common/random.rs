@@ -1,18 +1,18 @@
 //! Random cases: flows on shortest or arbitrary paths through small fabrics, and random congested
 //! ports.
 
-use super::networks::{Shape, fat_tree, flow, leaf_spine, network_of};
+use super::networks::{fat_tree, flow, leaf_spine, linked};
 use backwater_analysis::{Case, Flow, Path, Port, network};
 use backwater_engine::Rate;
 use backwater_fabric::ids::{Class, NodeId, PortId};
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::NodeKind;
+use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
 use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 use std::collections::BTreeSet;
 
 /// Draws a random tree of switches with additional random links, and a host at each switch.
-fn graph() -> impl Strategy<Value = Shape> {
+fn graph() -> impl Strategy<Value = NetworkSpec> {
     let links = |switches: u32| {
         let tree = prop::collection::vec(any::<Index>(), switches as usize - 1);
         let further = prop::collection::vec((0..switches, 1..switches), 0..10);
@@ -24,8 +24,12 @@ fn graph() -> impl Strategy<Value = Shape> {
             |(switch, index): (u32, Index)| (switches + switch, switches + index.index(switch as usize) as u32);
         let tree = (1..).zip(tree).map(parent);
         let further = further.into_iter().map(|(a, ahead)| (switches + a, switches + (a + ahead) % switches));
-        Shape { hosts: switches, switches, ends: access.chain(tree).chain(further).collect() }
+        linked(switches, switches, access.chain(tree).chain(further))
     })
+}
+
+fn hosts(spec: &NetworkSpec) -> u32 {
+    spec.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() as u32
 }
 
 fn congested(case: Case, all: bool) -> impl Strategy<Value = Case> {
@@ -42,15 +46,15 @@ fn congested(case: Case, all: bool) -> impl Strategy<Value = Case> {
 /// congested ports.
 pub(crate) fn shortest_paths() -> impl Strategy<Value = Case> {
     let leaf_spine =
-        (2u32..5, 1u32..4, 1u32..5).prop_map(|(leaves, spines, per_leaf)| leaf_spine(leaves, spines, per_leaf));
-    let shape = prop_oneof![2 => leaf_spine, 1 => Just(fat_tree(4)), 2 => graph()];
-    let with_flows = shape.prop_flat_map(|shape| {
-        let hosts = shape.hosts;
-        (Just(shape), prop::collection::vec((0..hosts, 1..hosts), 1..24), any::<u64>())
+        (2u32..5, 1u32..4, 1u32..5).prop_map(|(leaves, spines, per_leaf)| leaf_spine(leaves, per_leaf, spines));
+    let spec = prop_oneof![2 => leaf_spine, 1 => Just(fat_tree(4)), 2 => graph()];
+    let with_flows = spec.prop_flat_map(|spec| {
+        let hosts = hosts(&spec);
+        (Just(spec), prop::collection::vec((0..hosts, 1..hosts), 1..24), any::<u64>())
     });
-    let case = with_flows.prop_map(|(shape, pairs, seed)| {
-        let hosts = shape.hosts;
-        let mut fabric = Fabric::new(network_of(&shape, seed)).unwrap();
+    let case = with_flows.prop_map(|(spec, pairs, seed)| {
+        let hosts = hosts(&spec);
+        let mut fabric = Fabric::new(NetworkSpec { seed, ..spec }).unwrap();
         let specs = pairs.into_iter().map(|(src, ahead)| flow(src, (src + ahead) % hosts));
         let flows = network::flows(&mut fabric, specs).unwrap();
         network::case(&fabric, flows, BTreeSet::new())

@@ -4,7 +4,7 @@ use crate::frame::record::Record;
 use crate::ids::{FlowId, PortId};
 use crate::mechanisms::flow_control::FlowControlConfig;
 use crate::network::spec::NetworkSpec;
-use crate::testing::{admit, flow, frame, packet, star};
+use crate::testing::{admit, flow, frame, hpcc_frames, packet, star};
 use backwater_engine::Duration;
 
 const HOST: NodeId = NodeId(0);
@@ -14,7 +14,7 @@ const CLASS: Class = Class(3);
 /// Returns a simulation at `at_us` in which two hosts send 10 KB each to a third.
 fn simulation(spec: NetworkSpec, at_us: u64) -> Simulation {
     let flows = vec![flow(0, 2, 10_000, 0), flow(1, 2, 10_000, 0)];
-    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let mut simulation = Simulation::new(hpcc_frames(spec), flows, 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(at_us), 1);
     simulation
 }

@@ -1,6 +1,7 @@
 use super::*;
+use crate::fixtures::{leaf_spine, linked, star};
 use crate::network::spec::NetworkSpec;
-use crate::testing::{network, star};
+use crate::testing::hpcc_frames;
 
 /// Returns the shards if every node's load is its number of ports.
 fn idle(spec: NetworkSpec, shards: usize) -> Vec<Vec<u32>> {
@@ -24,7 +25,7 @@ fn fat_tree() -> NetworkSpec {
     let access = (0..16).map(|host| (host, 16 + host / 2));
     let middle = (0..8).flat_map(|edge| (0..2).map(move |up| (16 + edge, 24 + edge / 2 * 2 + up)));
     let core = (0..8).flat_map(|middle| (0..2).map(move |up| (24 + middle, 32 + middle % 2 * 2 + up)));
-    network(16, 20, &access.chain(middle).chain(core).collect::<Vec<_>>())
+    linked(16, 20, access.chain(middle).chain(core))
 }
 
 fn pod_of_fat_tree(node: u32) -> Option<u32> {
@@ -34,14 +35,6 @@ fn pod_of_fat_tree(node: u32) -> Option<u32> {
         24..32 => Some((node - 24) / 2),
         _ => None,
     }
-}
-
-/// Returns `leaves` leaves, each with `per_leaf` hosts, and `spines` spines.
-fn leaf_spine(leaves: u32, per_leaf: u32, spines: u32) -> NetworkSpec {
-    let hosts = leaves * per_leaf;
-    let access = (0..hosts).map(|host| (host, hosts + host / per_leaf));
-    let up = (0..leaves).flat_map(|leaf| (0..spines).map(move |spine| (hosts + leaf, hosts + leaves + spine)));
-    network(hosts, leaves + spines, &access.chain(up).collect::<Vec<_>>())
 }
 
 fn flow(src: u32, dst: u32, bytes: u64) -> FlowSpec {
@@ -107,15 +100,15 @@ fn no_shard_is_empty() {
 fn connected_components_are_not_split() {
     // The first network has two stars. The second has two hosts back to back and two switches
     // without a host.
-    assert_eq!(idle(network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]), 2), [[0, 1, 4], [2, 3, 5]]);
-    assert_eq!(idle(network(2, 2, &[(0, 1), (2, 3)]), 2), [[0, 1], [2, 3]]);
+    assert_eq!(idle(linked(4, 2, [(0, 4), (1, 4), (2, 5), (3, 5)]), 2), [[0, 1, 4], [2, 3, 5]]);
+    assert_eq!(idle(linked(2, 2, [(0, 1), (2, 3)]), 2), [[0, 1], [2, 3]]);
 }
 
 /// Hosts are only at the ends of a row of six switches.
 #[test]
 fn a_row_is_cut_in_the_middle() {
-    let ends: Vec<_> = (2..7).map(|switch| (switch, switch + 1)).chain([(0, 2), (1, 7)]).collect();
-    let parts = idle(network(2, 6, &ends), 2);
+    let ends = (2..7).map(|switch| (switch, switch + 1)).chain([(0, 2), (1, 7)]);
+    let parts = idle(linked(2, 6, ends), 2);
     assert_eq!(parts.concat().len(), 8);
     assert!(parts.iter().all(|part| part.len() == 4), "{parts:?}");
 }
@@ -123,7 +116,7 @@ fn a_row_is_cut_in_the_middle() {
 #[test]
 fn a_flow_loads_every_node_on_its_path() {
     let flows = vec![flow(0, 1, 10 * 952), flow(0, 3, 100 * 952), flow(2, 3, FlowSpec::ENDLESS)];
-    let fabric = Fabric::new(leaf_spine(2, 2, 1)).unwrap();
+    let fabric = Fabric::new(hpcc_frames(leaf_spine(2, 2, 1))).unwrap();
     let endless = u64::from(LONG_FLOW);
     let idle = [1, 1, 1, 1, 3, 3, 2];
     let passing = [110, 10, endless, endless + 100, 110, endless + 100, 100];
@@ -135,7 +128,7 @@ fn a_flow_loads_every_node_on_its_path() {
 #[test]
 fn uneven_load_is_balanced() {
     let flows: Vec<_> = (4..32).map(|host| flow(host, 0, 952_000)).collect();
-    let fabric = Fabric::new(leaf_spine(8, 4, 4)).unwrap();
+    let fabric = Fabric::new(hpcc_frames(leaf_spine(8, 4, 4))).unwrap();
     let loads = expected_load(&fabric, &flows);
     for shards in [2, 3, 4] {
         let partition = Partition::automatic(&fabric, &loads, shards);

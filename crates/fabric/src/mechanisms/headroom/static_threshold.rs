@@ -148,7 +148,7 @@ mod tests {
     use crate::contract::report::DropCause;
     use crate::ids::{ClassMask, NodeId};
     use crate::mechanisms::headroom::HeadroomConfig;
-    use crate::testing::{admit, fabric, packet, star};
+    use crate::testing::{admit, fabric, hpcc_frames, packet, star};
 
     const CLASS: Class = Class(3);
 
@@ -182,7 +182,7 @@ mod tests {
     /// The default XON is two full frames of 1000 B below `xoff`, and never below zero.
     #[test]
     fn xon_is_two_frames_below_xoff_by_default() {
-        let fabric = fabric(star(2));
+        let fabric = fabric(hpcc_frames(star(2)));
         let xon = |xoff| {
             let config = StaticConfig { xoff: Bytes(xoff), ..Default::default() };
             StaticThreshold::new(&config, &fabric.site(NodeId(2))).xon

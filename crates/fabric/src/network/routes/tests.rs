@@ -1,6 +1,6 @@
 use super::*;
+use crate::fixtures::linked;
 use crate::network::spec::{NetworkSpec, NodeSpec};
-use crate::testing::network;
 use backwater_engine::Rate;
 
 fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
@@ -12,7 +12,7 @@ fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
 /// Returns a network with hosts h0 and h1 on leaf 4, h2 and h3 on leaf 5, and spines 6 and 7. Leaf
 /// 4 and spine 6 have two links.
 fn leaf_spine() -> NetworkSpec {
-    network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
+    linked(4, 4, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn choices_count_equal_cost_ports_of_switches_between_hosts() {
     // Without hosts on leaf 5, no switch has a choice. The choices of source hosts do not count.
     spec.links.retain(|link| link.a.0 < 2 || link.a.0 > 3);
     assert_eq!(choices(&spec, &[]), 1);
-    assert_eq!(choices(&network(2, 2, &[(0, 2), (0, 3), (1, 2), (1, 3)]), &[]), 1);
-    assert_eq!(choices(&network(2, 2, &[(0, 2), (1, 3), (2, 3), (3, 2)]), &[]), 2);
-    assert_eq!(choices(&network(2, 0, &[(0, 1), (1, 0)]), &[]), 0);
+    assert_eq!(choices(&linked(2, 2, [(0, 2), (0, 3), (1, 2), (1, 3)]), &[]), 1);
+    assert_eq!(choices(&linked(2, 2, [(0, 2), (1, 3), (2, 3), (3, 2)]), &[]), 2);
+    assert_eq!(choices(&linked(2, 0, [(0, 1), (1, 0)]), &[]), 0);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn shares_follow_a_fluid() {
 /// Host h1 has links to two switches and would be a short cut. Switch 5 links switches 3 and 4.
 #[test]
 fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
-    let spec = network(3, 3, &[(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
+    let spec = linked(3, 3, [(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
     let (wiring, routes) = routes(&spec);
     let path = routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]);
     assert_eq!(path.as_deref(), Some([0, 2, 1, 1].as_slice()));
@@ -144,7 +144,7 @@ fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
 
 #[test]
 fn no_route_without_a_path() {
-    let spec = network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]);
+    let spec = linked(4, 2, [(0, 4), (1, 4), (2, 5), (3, 5)]);
     let (wiring, routes) = routes(&spec);
     assert_eq!(routes.candidates(NodeId(4), NodeId(2)), [] as [PortIx; 0]);
     assert_eq!(routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]), None);
@@ -169,7 +169,7 @@ fn the_longest_round_trip_is_that_of_the_slowest_pair() {
     let slow = 2_000_000 + 4 * 84_800;
     assert_eq!(rtt(&spec), (3 * hop + slow, 4, (3 * hop - slow) / 2));
     // The star is a single rack: two hosts on a switch.
-    assert_eq!(rtt(&crate::testing::star(2)), (2 * hop, 2, hop));
+    assert_eq!(rtt(&crate::fixtures::star(2)), (2 * hop, 2, hop));
 }
 
 /// Pairs with more links may have shorter round-trip times. Such pairs do not limit the increment.

@@ -1,12 +1,13 @@
 use super::*;
 use crate::contract::FlowKey;
 use crate::contract::packet::{NO_PORT, QueuedPacket};
+use crate::fixtures::linked;
 use crate::frame::framing::FrameSize;
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, PacketKind, Route};
 use crate::model::node::Node;
 use crate::network::fabric::Fabric;
-use crate::testing::{at_us as at, fabric, frame, network};
+use crate::testing::{at_us as at, fabric, frame};
 
 /// Returns options for which a metric of 1 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
 fn config() -> CongaConfig {
@@ -40,7 +41,7 @@ impl Switch {
     fn with(id: u32, config: &CongaConfig) -> Switch {
         let access = [(0, 4), (1, 4), (2, 5), (3, 5)];
         let up = [4, 5].map(|leaf| [6, 7, 8].map(|spine| (leaf, spine)));
-        let fabric = fabric(network(4, 5, &[&access[..], &up.concat()].concat()));
+        let fabric = fabric(linked(4, 5, access.into_iter().chain(up.into_iter().flatten())));
         let node = Node::new(&fabric, NodeId(id));
         let conga = Conga::new(config, &fabric.site(NodeId(id)));
         Switch { fabric, node, conga, records: Records::default(), flows: 1_000_000 }
