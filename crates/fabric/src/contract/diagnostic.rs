@@ -123,7 +123,8 @@ pub fn closest_within<'a>(share: usize, word: &str, known: impl IntoIterator<Ite
         .map(|(_, name)| name)
 }
 
-/// Collects the diagnostics of a check. Messages are formatted only for actual errors and warnings.
+/// Collects the diagnostics of a check. Paths and messages are formatted only for actual errors and
+/// warnings.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     /// Path of the options under check. Paths of options are relative to it.
@@ -141,22 +142,24 @@ impl Diagnostics {
         Diagnostics { base: base.into(), found: Vec::new() }
     }
 
-    fn path(&self, option: &str) -> String {
-        match (self.base.as_str(), option) {
-            ("", path) | (path, "") => path.into(),
-            (base, option) => format!("{base}.{option}"),
+    fn path(&self, option: impl fmt::Display) -> String {
+        let option = option.to_string();
+        match (self.base.as_str(), option.as_str()) {
+            ("", _) => option,
+            (base, "") => base.into(),
+            (base, _) => format!("{base}.{option}"),
         }
     }
 
     /// Adds an error about `option` if `wrong`.
-    pub fn error(&mut self, wrong: bool, option: &str, message: impl fmt::Display) {
+    pub fn error(&mut self, wrong: bool, option: impl fmt::Display, message: impl fmt::Display) {
         if wrong {
             self.found.push(Diagnostic::error(self.path(option), message.to_string()));
         }
     }
 
     /// Adds a warning about `option` if `odd`.
-    pub fn warning(&mut self, odd: bool, option: &str, message: impl fmt::Display) {
+    pub fn warning(&mut self, odd: bool, option: impl fmt::Display, message: impl fmt::Display) {
         if odd {
             self.found.push(Diagnostic::warning(self.path(option), message.to_string()));
         }
@@ -218,6 +221,14 @@ impl Diagnostics {
         let message =
             format_args!("must be 1: the window of {name} can shrink to one packet, for which no ACK would be sent");
         self.scenario_error(scheme.ack_every > 1, "host.ack_every", message);
+    }
+
+    /// Returns all diagnostics as errors, if there are any.
+    ///
+    /// # Errors
+    /// All diagnostics.
+    pub fn into_result(self) -> Result<(), Vec<Diagnostic>> {
+        if self.found.is_empty() { Ok(()) } else { Err(self.found) }
     }
 
     /// Returns all diagnostics.

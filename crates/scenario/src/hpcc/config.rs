@@ -51,7 +51,7 @@ impl<'a> Config<'a> {
 
     fn one<T>(&mut self, key: &str, expected: &str, read: Reader<T>) -> Option<T> {
         let token = self.single(key)?;
-        self.errors.read(token, &format!("{key}, {expected}"), read)
+        self.errors.read(token, format_args!("{key}, {expected}"), read)
     }
 
     pub(super) fn integer(&mut self, key: &str, low: u32, high: u32) -> Option<u32> {

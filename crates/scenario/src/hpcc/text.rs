@@ -98,7 +98,7 @@ impl<'a> Errors<'a> {
     }
 
     /// Converts a token by `read`. An error has the token, the reason and the `expected` form.
-    pub(super) fn read<T>(&mut self, token: Token<'_>, expected: &str, read: Reader<T>) -> Option<T> {
+    pub(super) fn read<T>(&mut self, token: Token<'_>, expected: impl Display, read: Reader<T>) -> Option<T> {
         match read(token.text) {
             Ok(value) => Some(value),
             Err(why) => {
@@ -113,8 +113,8 @@ impl<'a> Errors<'a> {
     where
         T: TryFrom<u64> + Into<u64> + Display + PartialOrd + Copy,
     {
-        let expected = format!("{what}, a whole number from {low} to {high}");
-        let value = self.read(token, &expected, whole)?;
+        let expected = format_args!("{what}, a whole number from {low} to {high}");
+        let value = self.read(token, expected, whole)?;
         match T::try_from(value) {
             Ok(value) if value >= low && value <= high => Some(value),
             _ => {

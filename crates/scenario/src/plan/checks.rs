@@ -20,6 +20,7 @@ use backwater_fabric::network::spec::{
     FlowSpec, HostScheduler, NetworkSpec, NodeKind, RelayConfig, SchedulerConfig, SwitchGroup,
 };
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Largest payload of a packet: jumbo frames.
 pub(super) const LARGEST_MTU: Bytes = Bytes(9000);
@@ -66,7 +67,7 @@ fn names(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     wrong.into_iter().for_each(|why| diagnostics.error(true, "name", why));
     for (i, part) in scenario.traffic.iter().enumerate() {
         let wrong = wrong_in_name(part.common().tag);
-        wrong.into_iter().for_each(|why| diagnostics.error(true, &format!("traffic[{i}].tag"), why));
+        wrong.into_iter().for_each(|why| diagnostics.error(true, format_args!("traffic[{i}].tag"), why));
     }
 }
 
@@ -74,13 +75,13 @@ fn switch(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     let switch = &scenario.switch;
     let mut seen = BTreeSet::new();
     for (i, class) in switch.lossless.iter().enumerate() {
-        let path = format!("switch.lossless[{i}]");
+        let path = format_args!("switch.lossless[{i}]");
         diagnostics.error(
             *class == Class::CONTROL,
-            &path,
+            path,
             "must not be 0: the control class is never paused and has no headroom",
         );
-        diagnostics.error(!seen.insert(*class), &path, "is listed twice");
+        diagnostics.error(!seen.insert(*class), path, "is listed twice");
     }
     diagnostics.warning(
         switch.flow_control.facts(false).is_lossless && switch.lossless.is_empty(),
@@ -277,7 +278,7 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let name = spec.flow_control(switch).name();
     diagnostics.warning(
         true,
-        &format!("{}.kind", path_of(spec, switch, "flow_control")),
+        format_args!("{}.kind", path_of(spec, switch, "flow_control")),
         format_args!(
             "{name} limits every queue, but not the bytes that an ingress port holds, so a port above its \
             threshold drops packets; {remedy}"
@@ -302,7 +303,9 @@ pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
             they may drop lossless packets";
         diagnostics.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
         let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
-        diagnostics.warning(is_bounded, &path_of(spec, relay, "headroom"), message);
+        if is_bounded {
+            diagnostics.warning(true, path_of(spec, relay, "headroom"), message);
+        }
     }
     diagnostics.into_vec()
 }
@@ -312,7 +315,7 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
     let mut diagnostics = Diagnostics::default();
     for (i, fault) in faults.iter().enumerate() {
         let message = format_args!("has no effect: the run ends at {end}");
-        diagnostics.warning(fault.down >= end, &format!("faults[{i}].down"), message);
+        diagnostics.warning(fault.down >= end, format_args!("faults[{i}].down"), message);
     }
     let RelayConfig { buffer, headroom, delay, rate, congestion_point } = &spec.host.relay;
     let is_slow = *delay > Duration::ZERO || rate.is_some();
@@ -450,28 +453,26 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
         diagnostics.error(true, option, format_args!("must be at least {frame}, one full data frame"));
         return diagnostics.into_vec();
     }
-    diagnostics.error(
-        most_reserved.reserved >= buffer,
-        option,
-        format_args!(
+    if most_reserved.reserved >= buffer {
+        let message = format_args!(
             "must exceed the {} that \"{}\" reserves as headroom and private buffer ({}, {})",
             most_reserved.reserved,
             name(most_reserved),
             counted(most_reserved.ports, "port"),
             counted(classes, "lossless class")
-        ),
-    );
-    diagnostics.warning(
-        most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
-        &format!("{}.{}", path_of(spec, most_held.node, "headroom"), most_held.option),
-        format_args!(
+        );
+        diagnostics.error(true, option, message);
+    } else if most_held.with_thresholds > buffer {
+        let message = format_args!(
             "is too large for a buffer of {buffer}: if all {} of \"{}\" reach this threshold, packets may be dropped; \
                 needs a buffer of {}",
             counted(most_held.ports, "port"),
             name(most_held),
             most_held.with_thresholds
-        ),
-    );
+        );
+        let path = path_of(spec, most_held.node, "headroom");
+        diagnostics.warning(true, format_args!("{path}.{}", most_held.option), message);
+    }
     diagnostics.into_vec()
 }
 
@@ -485,7 +486,7 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
     let raised = raising.and_then(|it| Some((it.name(), *lossless.iter().min()?)));
     for &(tag, class) in &traffic.classes {
         let tag = &traffic.tags[usize::from(tag)];
-        let path = format!("{}.class", part_called(tag, scenario));
+        let path = fmt::from_fn(|f| write!(f, "{}.class", part_called(tag, scenario)));
         diagnostics.error(class == Class::CONTROL, &path, "must be from 1 to 7; class 0 is the control class");
         diagnostics.warning(
             class != Class::CONTROL && flow_control.is_lossless && !lossless.contains(&class),

@@ -20,7 +20,7 @@ pub(super) fn clocks(probes: &ProbesConfig) -> Vec<Diagnostic> {
 
 /// A kind of frame.
 struct Kind {
-    name: String,
+    name: &'static str,
     wire: u16,
     /// Option that determines the frame's size.
     path: &'static str,
@@ -40,7 +40,7 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
     const NOTHING_LEFT: f64 = 0.999;
     const NEVER: f64 = 1.0;
     let (framing, telemetry, mtu) = (spec.framing, spec.congestion.telemetry_bytes(), spec.mtu.get() as u32);
-    let kind = |name: &str, wire, path, limits| Kind { name: name.into(), wire, path, limits };
+    let kind = |name, wire, path, limits| Kind { name, wire, path, limits };
     let mut kinds = vec![
         kind("a full data frame", framing.data(mtu, false, telemetry).wire, "network.mtu", [NOTICEABLE, TOO_SHORT]),
         kind("an ACK", framing.ack(telemetry).wire, "network.framing", [NOTICEABLE, NOTHING_LEFT]),
@@ -63,6 +63,9 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
         };
         let (link, (share, time, here)) =
             rates.iter().map(|(rate, link)| (link, cut(*rate))).max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
+        if share <= odd {
+            return None;
+        }
         let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node].name);
         let message = format!(
             "{name} ({wire} B) takes {time} at {} (\"{a}\" to \"{b}\"), but this framing rounds it down to {here}, \
@@ -70,9 +73,9 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
             link.rate,
             share * 100.0
         );
-        let allowed =
-            if wrong < NOTHING_LEFT { format!("; at most {} % is allowed", wrong * 100.0) } else { String::new() };
         if share > wrong {
+            let allowed =
+                if wrong < NOTHING_LEFT { format!("; at most {} % is allowed", wrong * 100.0) } else { String::new() };
             let remedy = if path == "network.mtu" { "larger frames or slower links" } else { "slower links" };
             let advice = format!("use framing = \"rocev2\", which is exact, or {remedy}");
             Some(Diagnostic::error(path, format!("{message}{allowed}")).hint(advice))
@@ -82,7 +85,7 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
             } else {
                 ""
             };
-            (share > odd).then(|| Diagnostic::warning(path, format!("{message}{lapsed}")))
+            Some(Diagnostic::warning(path, format!("{message}{lapsed}")))
         }
     };
     kinds.into_iter().filter_map(judge).collect()

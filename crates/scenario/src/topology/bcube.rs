@@ -1,10 +1,11 @@
 //! BCube: relaying servers with a port in every layer, and switches that link only servers (Guo et
 //! al., SIGCOMM 2009).
 
-use super::draft::{Checks, Draft, LinkProperties};
+use super::draft::{Draft, LinkProperties, RangeChecks as _};
 use super::{Failures, TopologyOptions};
 use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::Diagnostics;
 use backwater_fabric::frame::MAX_HOPS;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
@@ -54,13 +55,13 @@ pub enum PerLayer<T> {
 
 impl<T: Copy> PerLayer<T> {
     /// Checks every value, and the length of a list.
-    fn check(&self, checks: &mut Checks, field: &str, k: u32, check: fn(&mut Checks, &str, T)) {
+    fn check(&self, checks: &mut Diagnostics, field: &str, k: u32, check: fn(&mut Diagnostics, &str, T)) {
         match self {
             PerLayer::All(value) => check(checks, field, *value),
             PerLayer::Each(values) => {
                 if values.len() as u64 != u64::from(k) + 1 {
                     let (found, wanted) = (values.len(), counted(u64::from(k) + 1, "value"));
-                    checks.error(field, format!("must have {wanted}, one per layer; found {found}"));
+                    checks.error(true, field, format_args!("must have {wanted}, one per layer; found {found}"));
                 }
                 (0..)
                     .zip(values)
@@ -94,26 +95,23 @@ const MAX_K: u32 = 2;
 
 impl TopologyOptions for BcubeConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
-        let mut checks = Checks::default();
-        if self.n < 2 {
-            checks.error("n", "must be at least 2".into());
-        }
-        if self.k > MAX_K {
-            let links = 2 * (u64::from(self.k) + 1);
-            let reason = format!("a path would have up to {links} links, but a route has at most {MAX_HOPS}");
-            checks.error("k", format!("must be 0, 1 or 2: {reason}"));
-        }
+        let mut checks = Diagnostics::at("topology");
+        checks.error(self.n < 2, "n", "must be at least 2");
+        let links = 2 * (u64::from(self.k) + 1);
+        let reason = format_args!("a path would have up to {links} links, but a route has at most {MAX_HOPS}");
+        checks.error(self.k > MAX_K, "k", format_args!("must be 0, 1 or 2: {reason}"));
         let layers = self.k.min(MAX_K) + 1;
         let servers = u128::from(self.n).pow(layers);
         if layers == 1 {
             checks.size("n", servers);
-        } else if servers > MAX_SERVERS {
-            checks.error("n", format!("makes {servers} relaying servers; at most {MAX_SERVERS} are supported"));
+        } else {
+            let message = format_args!("makes {servers} relaying servers; at most {MAX_SERVERS} are supported");
+            checks.error(servers > MAX_SERVERS, "n", message);
         }
-        self.rate.check(&mut checks, "rate", self.k, Checks::rate);
-        self.delay.check(&mut checks, "delay", self.k, Checks::delay);
+        self.rate.check(&mut checks, "rate", self.k, |checks, field, rate| checks.rate(field, rate));
+        self.delay.check(&mut checks, "delay", self.k, |checks, field, delay| checks.delay(field, delay));
         checks.error_rate("error_rate", self.error_rate);
-        checks.done()?;
+        checks.into_result()?;
 
         let mut draft = Draft::new(&self.failures);
         let kind = if layers > 1 { NodeKind::Relay } else { NodeKind::Host };

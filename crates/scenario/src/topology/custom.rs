@@ -1,14 +1,16 @@
 //! Custom: nodes and links by name.
 
-use super::draft::{Checks, Draft, LinkProperties, unknown_node, wrong_in_name, wrong_in_port_name};
+use super::draft::{Draft, LinkProperties, RangeChecks as _, unknown_node, wrong_in_name, wrong_in_port_name};
 use super::{Failures, TopologyOptions, UniformLinks};
 use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::Diagnostics;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
 
 /// Nodes and links, listed by name.
@@ -62,7 +64,7 @@ pub struct CustomLink {
 impl TopologyOptions for CustomConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let mut draft = Draft::new(&self.failures);
-        let (mut checks, mut idle) = (Checks::default(), Checks::default());
+        let (mut checks, mut idle) = (Diagnostics::at("topology"), Diagnostics::at("topology"));
         let mut ids = BTreeMap::new();
         let linked: BTreeSet<&String> = self.links.iter().flat_map(|link| [&link.a, &link.b]).collect();
         let kinds = [
@@ -72,16 +74,17 @@ impl TopologyOptions for CustomConfig {
         ];
         for (kind, key, names) in kinds {
             for (i, name) in names.iter().enumerate() {
+                let field = format_args!("{key}[{i}]");
                 let is_idle =
                     kind.has_endpoint() && !linked.contains(name) && !self.failures.failed_nodes.contains(name);
                 if name.is_empty() {
-                    checks.error(&format!("{key}[{i}]"), "must not be empty".into());
+                    checks.error(true, field, "must not be empty");
                 } else if let Some(wrong) = wrong_in_name(name) {
-                    checks.error(&format!("{key}[{i}]"), wrong.into());
+                    checks.error(true, field, wrong);
                 } else if ids.insert(name.as_str(), draft.node(kind, name)).is_some() {
-                    checks.error(&format!("{key}[{i}]"), format!("another node is already called \"{name}\""));
+                    checks.error(true, field, format_args!("another node is already called \"{name}\""));
                 } else if is_idle {
-                    idle.error(&format!("{key}[{i}]"), format!("host \"{name}\" has no link"));
+                    idle.error(true, field, format_args!("host \"{name}\" has no link"));
                 }
             }
         }
@@ -90,16 +93,16 @@ impl TopologyOptions for CustomConfig {
         self.defaults.check(&mut checks);
         let mut ends: Vec<Option<(NodeId, NodeId)>> = Vec::new();
         for (i, link) in self.links.iter().enumerate() {
-            let field = |name: &str| format!("links[{i}].{name}");
-            checks.count(&field("count"), link.count);
+            let field = |name| fmt::from_fn(move |f| write!(f, "links[{i}].{name}"));
+            checks.count(field("count"), link.count);
             if let Some(rate) = link.rate {
-                checks.rate(&field("rate"), rate);
+                checks.rate(field("rate"), rate);
             }
             if let Some(delay) = link.delay {
-                checks.delay(&field("delay"), delay);
+                checks.delay(field("delay"), delay);
             }
             if let Some(error_rate) = link.error_rate {
-                checks.error_rate(&field("error_rate"), error_rate);
+                checks.error_rate(field("error_rate"), error_rate);
             }
             for (side, name) in [("a_port", &link.a_port), ("b_port", &link.b_port)] {
                 let Some(name) = name else { continue };
@@ -108,24 +111,21 @@ impl TopologyOptions for CustomConfig {
                         "must not be set if `count` is above 1: parallel links would share the port name".into()
                     })
                 });
-                wrong.into_iter().for_each(|why| checks.error(&field(side), why));
+                wrong.into_iter().for_each(|why| checks.error(true, field(side), why));
             }
             let mut end = |side: &str, name: &str| {
                 let id = ids.get(name).copied();
                 if id.is_none() {
-                    unknown.push(unknown_node(format!("topology.{}", field(side)), name, &draft.nodes));
+                    unknown.push(unknown_node(format!("topology.links[{i}].{side}"), name, &draft.nodes));
                 }
                 id
             };
             let (a, b) = (end("a", &link.a), end("b", &link.b));
             ends.push(a.zip(b));
         }
-        let mut errors = checks.done().err().unwrap_or_default();
-        errors.extend(unknown);
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        idle.done()?;
+        checks.extend(unknown);
+        checks.into_result()?;
+        idle.into_result()?;
         for (link, (a, b)) in self.links.iter().zip(ends.into_iter().flatten()) {
             let properties = LinkProperties {
                 rate: link.rate.unwrap_or(self.defaults.rate),

@@ -3,9 +3,11 @@
 use super::{Failures, Graph};
 use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::Diagnostics;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 /// Maximum number of links of a fabric, so that a mistyped count does not exhaust memory.
 const MAX_LINKS: u64 = 1 << 22;
@@ -204,48 +206,46 @@ pub(super) fn unknown_node(path: String, name: &str, nodes: &[NodeSpec]) -> Diag
     error.did_you_mean(name, nodes.iter().map(|node| node.name.as_str()))
 }
 
-/// Range checks that collect errors.
-#[derive(Default)]
-pub(super) struct Checks(Vec<Diagnostic>);
-
-impl Checks {
-    pub(super) fn error(&mut self, field: &str, message: String) {
-        self.0.push(Diagnostic::error(format!("topology.{field}"), message));
-    }
-
-    pub(super) fn count(&mut self, field: &str, count: u32) {
-        if count == 0 {
-            self.error(field, "must be at least 1".into());
-        }
-    }
+/// Range checks of the options of a topology.
+pub(super) trait RangeChecks {
+    fn count(&mut self, field: impl Display, count: u32);
 
     /// Checks rate and delay of a kind of links.
-    pub(super) fn link(&mut self, rate_field: &str, delay_field: &str, link: LinkProperties) {
+    fn link(&mut self, rate_field: &str, delay_field: &str, link: LinkProperties) {
         self.rate(rate_field, link.rate);
         self.delay(delay_field, link.delay);
     }
 
-    pub(super) fn rate(&mut self, field: &str, rate: Rate) {
-        LinkLimits::rate(rate).into_iter().for_each(|why| self.error(field, why));
-    }
+    fn rate(&mut self, field: impl Display, rate: Rate);
 
-    pub(super) fn delay(&mut self, field: &str, delay: Duration) {
-        LinkLimits::delay(delay).into_iter().for_each(|why| self.error(field, why));
-    }
+    fn delay(&mut self, field: impl Display, delay: Duration);
 
-    pub(super) fn error_rate(&mut self, field: &str, error_rate: f64) {
-        LinkLimits::error_rate(error_rate).into_iter().for_each(|why| self.error(field, why));
-    }
+    fn error_rate(&mut self, field: impl Display, error_rate: f64);
 
     /// Rejects more than [`MAX_LINKS`] links. Every host has a link, so this bounds the nodes as
     /// well.
-    pub(super) fn size(&mut self, field: &str, links: u128) {
-        if links > u128::from(MAX_LINKS) {
-            self.error(field, format!("makes {links} links; at most {MAX_LINKS} are supported"));
-        }
+    fn size(&mut self, field: &str, links: u128);
+}
+
+impl RangeChecks for Diagnostics {
+    fn count(&mut self, field: impl Display, count: u32) {
+        self.error(count == 0, field, "must be at least 1");
     }
 
-    pub(super) fn done(self) -> Result<(), Vec<Diagnostic>> {
-        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
+    fn rate(&mut self, field: impl Display, rate: Rate) {
+        LinkLimits::rate(rate).into_iter().for_each(|why| self.error(true, &field, why));
+    }
+
+    fn delay(&mut self, field: impl Display, delay: Duration) {
+        LinkLimits::delay(delay).into_iter().for_each(|why| self.error(true, &field, why));
+    }
+
+    fn error_rate(&mut self, field: impl Display, error_rate: f64) {
+        LinkLimits::error_rate(error_rate).into_iter().for_each(|why| self.error(true, &field, why));
+    }
+
+    fn size(&mut self, field: &str, links: u128) {
+        let message = format_args!("makes {links} links; at most {MAX_LINKS} are supported");
+        self.error(links > u128::from(MAX_LINKS), field, message);
     }
 }

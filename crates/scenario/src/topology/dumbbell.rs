@@ -1,9 +1,10 @@
 //! Dumbbell: two switches with a bottleneck between them.
 
-use super::draft::{Checks, Draft, LinkProperties};
+use super::draft::{Draft, LinkProperties, RangeChecks as _};
 use super::{Exceptions, TopologyOptions};
 use crate::diagnostic::Diagnostic;
 use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::Diagnostics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ impl DumbbellConfig {
 impl TopologyOptions for DumbbellConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let [host_link, bottleneck] = self.properties();
-        let mut checks = Checks::default();
+        let mut checks = Diagnostics::at("topology");
         checks.count("left", self.left);
         checks.count("right", self.right);
         checks.count("trunks", self.trunks);
@@ -59,7 +60,7 @@ impl TopologyOptions for DumbbellConfig {
         checks.link("rate", "delay", host_link);
         checks.link("bottleneck_rate", "bottleneck_delay", bottleneck);
         self.exceptions.check(&mut checks);
-        checks.done()?;
+        checks.into_result()?;
 
         let mut draft = Draft::new(&self.exceptions.failures);
         let hosts = draft.hosts(self.left + self.right);

@@ -1,8 +1,9 @@
 //! Fat-tree: three tiers of k-port switches in k pods (Al-Fares et al., SIGCOMM 2008).
 
-use super::draft::{Checks, Draft};
+use super::draft::{Draft, RangeChecks as _};
 use super::{Exceptions, TierLinks, TopologyOptions};
 use crate::diagnostic::Diagnostic;
+use backwater_fabric::contract::Diagnostics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -38,18 +39,14 @@ impl TopologyOptions for FatTreeConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let (half, hosts_per_edge) = (self.k / 2, self.hosts_per_edge());
         let [host_link, uplink] = self.tiers.properties(self.exceptions.error_rate);
-        let mut checks = Checks::default();
-        if self.k < 2 || self.k % 2 == 1 {
-            checks.error("k", "must be an even number of at least 2".into());
-        }
-        if self.hosts_per_edge == Some(0) {
-            checks.count("hosts_per_edge", 0);
-        }
+        let mut checks = Diagnostics::at("topology");
+        checks.error(self.k < 2 || self.k % 2 == 1, "k", "must be an even number of at least 2");
+        checks.count("hosts_per_edge", self.hosts_per_edge.unwrap_or(1));
         let edges = u128::from(self.k) * u128::from(half);
         checks.size("k", edges * (u128::from(hosts_per_edge) + 2 * u128::from(half)));
         self.tiers.check(&mut checks);
         self.exceptions.check(&mut checks);
-        checks.done()?;
+        checks.into_result()?;
 
         let mut draft = Draft::new(&self.exceptions.failures);
         let hosts = draft.hosts(self.k * half * hosts_per_edge);

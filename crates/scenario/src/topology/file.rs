@@ -1,10 +1,11 @@
 //! Topology files of other simulators.
 
-use super::draft::{Checks, Draft};
+use super::draft::{Draft, RangeChecks as _};
 use super::{Failures, Graph, TopologyOptions};
 use crate::diagnostic::{Diagnostic, counted};
 use crate::hpcc;
 use crate::workload::NodeList;
+use backwater_fabric::contract::Diagnostics;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,9 +45,9 @@ pub enum FileFormat {
 
 impl TopologyOptions for FileConfig {
     fn draft(&self, base_dir: &Path) -> Result<Draft, Vec<Diagnostic>> {
-        let mut checks = Checks::default();
+        let mut checks = Diagnostics::at("topology");
         checks.error_rate("error_rate", self.error_rate);
-        checks.done()?;
+        checks.into_result()?;
         let FileFormat::Hpcc = self.format;
         let path = base_dir.join(&self.path);
         let at_path = |error| hpcc::at_option(error, "topology.path");

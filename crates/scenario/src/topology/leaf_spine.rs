@@ -1,8 +1,9 @@
 //! Leaf-spine: two tiers of switches, every leaf linked to every spine.
 
-use super::draft::{Checks, Draft};
+use super::draft::{Draft, RangeChecks as _};
 use super::{Exceptions, TierLinks, TopologyOptions};
 use crate::diagnostic::{Diagnostic, counted};
+use backwater_fabric::contract::Diagnostics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,7 +39,7 @@ impl TopologyOptions for LeafSpineConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let [host_link, uplink] = self.tiers.properties(self.exceptions.error_rate);
         let uplinks = u64::from(self.spines) * u64::from(self.parallel_links);
-        let mut checks = Checks::default();
+        let mut checks = Diagnostics::at("topology");
         checks.count("leaves", self.leaves);
         checks.count("spines", self.spines);
         checks.count("hosts_per_leaf", self.hosts_per_leaf);
@@ -46,7 +47,7 @@ impl TopologyOptions for LeafSpineConfig {
         checks.size("leaves", u128::from(self.leaves) * (u128::from(self.hosts_per_leaf) + u128::from(uplinks)));
         self.tiers.check(&mut checks);
         self.exceptions.check(&mut checks);
-        checks.done()?;
+        checks.into_result()?;
 
         let mut draft = Draft::new(&self.exceptions.failures);
         let hosts = draft.hosts(self.leaves * self.hosts_per_leaf);

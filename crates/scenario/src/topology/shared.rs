@@ -1,8 +1,9 @@
 //! Groups of options that several kinds of topologies share.
 
 use super::ChangedLink;
-use super::draft::{Checks, LinkProperties};
+use super::draft::{LinkProperties, RangeChecks as _};
 use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::Diagnostics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -40,7 +41,7 @@ impl UniformLinks {
         LinkProperties { rate: self.rate, delay: self.delay, error_rate: self.error_rate }
     }
 
-    pub(super) fn check(&self, checks: &mut Checks) {
+    pub(super) fn check(&self, checks: &mut Diagnostics) {
         checks.link("rate", "delay", self.properties());
         checks.error_rate("error_rate", self.error_rate);
     }
@@ -72,7 +73,7 @@ impl TierLinks {
         [link(self.host_rate, self.host_delay), link(uplink_rate, self.uplink_delay)]
     }
 
-    pub(super) fn check(&self, checks: &mut Checks) {
+    pub(super) fn check(&self, checks: &mut Diagnostics) {
         let [host_link, uplink] = self.properties(0.0);
         checks.link("host_rate", "host_delay", host_link);
         checks.link("uplink_rate", "uplink_delay", uplink);
@@ -105,7 +106,7 @@ pub struct Exceptions {
 }
 
 impl Exceptions {
-    pub(super) fn check(&self, checks: &mut Checks) {
+    pub(super) fn check(&self, checks: &mut Diagnostics) {
         checks.error_rate("error_rate", self.error_rate);
     }
 }

@@ -1,8 +1,9 @@
 //! Star: hosts on one switch.
 
-use super::draft::{Checks, Draft};
+use super::draft::{Draft, RangeChecks as _};
 use super::{Failures, TopologyOptions, UniformLinks};
 use crate::diagnostic::{Diagnostic, counted};
+use backwater_fabric::contract::Diagnostics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -24,11 +25,11 @@ pub struct StarConfig {
 
 impl TopologyOptions for StarConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
-        let mut checks = Checks::default();
+        let mut checks = Diagnostics::at("topology");
         checks.count("hosts", self.hosts);
         checks.size("hosts", self.hosts.into());
         self.links.check(&mut checks);
-        checks.done()?;
+        checks.into_result()?;
 
         let mut draft = Draft::new(&self.failures);
         let hosts = draft.hosts(self.hosts);
