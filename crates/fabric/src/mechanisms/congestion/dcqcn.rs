@@ -70,78 +70,56 @@ const SMALLEST_STEP: Bytes = Bytes(100);
 /// Fastest port rate for which publications use the default ECN thresholds (PortFC).
 const FASTEST_OF_DEFAULT: Rate = Rate::from_gbps(100);
 
-/// DCQCN: ECN marks, CNPs, rate control at the sender (SIGCOMM 2015).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct DcqcnConfig {
+parameters! {
+    /// DCQCN: ECN marks, CNPs, rate control at the sender (SIGCOMM 2015).
+    DcqcnConfig => DcqcnParameters { initial_alpha: f64 };
+
     /// Set of parameters that the options below override.
-    pub profile: DcqcnProfile,
+    profile: DcqcnProfile,
     /// ECN marking at the switches.
-    pub ecn: EcnOptions,
+    ecn: EcnOptions,
     /// Update period of alpha, at least 100 ns.
-    pub alpha_interval: Option<Duration>,
+    alpha_interval?: Duration,
     /// Shortest time between two rate decreases, at least 100 ns. With "0 s", every CNP decreases
     /// the rate.
-    pub decrease_interval: Option<Duration>,
+    decrease_interval?: Duration,
     /// Period of the rate increase timer, at least 100 ns.
-    pub increase_interval: Option<Duration>,
+    increase_interval?: Duration,
     /// Bytes sent per step of the byte counter, at least 100 B; "0 B" switches it off.
-    pub byte_counter: Option<Bytes>,
+    byte_counter?: Bytes,
     /// Gain g of alpha's moving average.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub gain: Option<f64>,
+    gain?: f64,
     /// Number F of fast recovery steps before additive increase.
-    pub fast_recovery_steps: Option<u32>,
+    fast_recovery_steps?: u32,
     /// Additive increase of the target rate.
-    pub additive_increase: Option<Rate>,
+    additive_increase?: Rate,
     /// Hyper increase of the target rate.
-    pub hyper_increase: Option<Rate>,
+    hyper_increase?: Rate,
     /// Lowest rate.
-    pub min_rate: Option<Rate>,
+    min_rate?: Rate,
     /// True if every decrease lowers the target rate, even without an increase since the last
     /// decrease.
-    pub clamp_target: Option<bool>,
+    clamp_target?: bool,
     /// Smallest percentage of the current rate that remains after a single decrease (NVIDIA's
     /// `rpg_min_dec_fac`): 100 prevents decreases. Default 50 with `firmware`, and 0, no bound,
     /// with other profiles. While alpha is at most 1, only values above 50 have an effect.
     #[schemars(range(min = 0, max = 100))]
-    pub rpg_min_dec_fac: Option<u8>,
+    rpg_min_dec_fac?: u8,
     /// Current and target rate to set on a flow's first CNP, if they are higher (NVIDIA's
     /// `rate_to_set_on_first_cnp`). Default "0 bps", off.
-    pub rate_to_set_on_first_cnp: Option<Rate>,
+    rate_to_set_on_first_cnp?: Rate,
     /// True if every new rate moves the departure of the packet being paced. Default: true with
     /// `firmware`, false with other profiles. The simulators of those profiles fix a departure when
     /// the previous packet departs.
-    pub repace: Option<bool>,
+    repace?: bool,
     /// Form of the receiver's reports.
-    pub cnp: Option<CnpMode>,
+    cnp?: CnpMode,
     /// Shortest time between two CNP frames of a flow.
-    pub cnp_interval: Option<Duration>,
+    cnp_interval?: Duration,
     /// True if bytes in flight are limited to rate x base RTT (off in the paper and the HPCC
     /// scripts, on in Pyrrha's). Needs `host.ack_every = 1`.
-    pub window: bool,
-}
-
-parameters! {
-    DcqcnConfig => DcqcnParameters {
-        alpha_interval: Duration,
-        decrease_interval: Duration,
-        increase_interval: Duration,
-        byte_counter: Bytes,
-        gain: f64,
-        fast_recovery_steps: u32,
-        additive_increase: Rate,
-        hyper_increase: Rate,
-        min_rate: Rate,
-        clamp_target: bool,
-        rpg_min_dec_fac: u8,
-        rate_to_set_on_first_cnp: Rate,
-        repace: bool,
-        cnp: CnpMode,
-        cnp_interval: Duration,
-    } fixed {
-        initial_alpha: f64,
-    }
+    window: bool,
 }
 
 impl DcqcnProfile {

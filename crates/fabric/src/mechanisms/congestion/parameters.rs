@@ -1,21 +1,35 @@
-//! Parameters of a profile, overridden by the options that a scenario sets.
+//! Options of mechanisms with profiles, and the parameters that result from them.
 
-/// Declares the effective parameters of a configuration: for each `field: Type`, the configuration
-/// has an option `field: Option<Type>` that overrides the profile's value. `fixed` parameters have
-/// no option.
+/// Defines the options of a mechanism, and its parameters at one sender, from one list of fields.
+/// An option `field?: Type` overrides the profile's value of the parameter `field`. An option
+/// `field: Type` has no parameter, and a parameter in braces no option.
 macro_rules! parameters {
-    ($config:ident => $name:ident { $($option:ident: $type:ty,)+ } $(fixed { $($fixed:ident: $fixed_type:ty,)+ })?) => {
+    (
+        $(#[$about:meta])*
+        $config:ident => $name:ident $({ $($fixed:ident: $fixed_type:ty),+ })?;
+        $($(#[$meta:meta])* $field:ident $(?: $type:ty)? $(: $option:ty)?,)+
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $config {
+            $($(#[$meta])* pub $field: $($option)? $(Option<$type>)?,)+
+        }
+
         #[doc = concat!("Effective parameters of a [`", stringify!($config), "`] at one sender.")]
         #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, get_size2::GetSize)]
         pub(super) struct $name {
-            $(pub(super) $option: $type,)+
+            $($(pub(super) $field: $type,)?)+
             $($(pub(super) $fixed: $fixed_type,)+)?
         }
 
         impl $config {
             /// Returns the parameters of a profile, overridden by the options that are set.
             fn over(&self, profile: $name) -> $name {
-                $name { $($option: self.$option.unwrap_or(profile.$option),)+ $($($fixed: profile.$fixed,)+)? }
+                $name {
+                    $($($field: <Option<$type>>::unwrap_or(self.$field, profile.$field),)?)+
+                    $($($fixed: profile.$fixed,)+)?
+                }
             }
         }
     };

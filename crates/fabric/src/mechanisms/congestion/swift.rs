@@ -32,70 +32,53 @@ pub enum SwiftProfile {
     Htsim,
 }
 
-/// Swift: window control by the distance of delays from a target (SIGCOMM 2020).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SwiftConfig {
+parameters! {
+    /// Swift: window control by the distance of delays from a target (SIGCOMM 2020).
+    SwiftConfig => SwiftParameters;
+
     /// Set of parameters that the options below override.
-    pub profile: SwiftProfile,
+    profile: SwiftProfile,
     /// Target delay, before links and a small window add to it. With the profile `fabric`, the
     /// target over the longest path is the network's base round-trip time plus `queueing`.
-    pub base_target: Option<Duration>,
+    base_target?: Duration,
     /// Part of the target above the base round-trip time. Default 8 us (100 KB at 100 Gb/s, the
     /// Kmin of ECN); used only if `base_target` is not set.
-    pub queueing: Option<Duration>,
+    queueing: Option<Duration>,
     /// Addition to the target per link of the path. With the profile `fabric`, the part of a base
     /// round-trip time that a link adds.
-    pub per_hop: Option<Duration>,
+    per_hop?: Duration,
     /// Largest addition to the target by a small window (flow scaling); "0 s" switches flow scaling
     /// off.
-    pub fs_range: Option<Duration>,
+    fs_range?: Duration,
     /// Window at which flow scaling adds the most.
     #[schemars(range(min = 0.0, max = 1000000.0))]
-    pub fs_min_cwnd: Option<f64>,
+    fs_min_cwnd?: f64,
     /// Window from which on flow scaling adds nothing.
     #[schemars(range(min = 0.0, max = 1000000.0))]
-    pub fs_max_cwnd: Option<f64>,
+    fs_max_cwnd?: f64,
     /// Additive increase: packets per round trip.
     #[schemars(range(min = 0.0, max = 1000.0))]
-    pub ai: Option<f64>,
+    ai?: f64,
     /// Factor beta of a multiplicative decrease.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub beta: Option<f64>,
+    beta?: f64,
     /// Largest share of the window that one decrease takes off.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub max_mdf: Option<f64>,
+    max_mdf?: f64,
     /// Smallest window.
     #[schemars(range(min = 0.0, max = 1000000.0))]
-    pub min_cwnd: Option<f64>,
+    min_cwnd?: f64,
     /// Largest window.
     #[schemars(range(min = 0.0, max = 1000000.0))]
-    pub max_cwnd: Option<f64>,
+    max_cwnd?: f64,
     /// Initial window of a flow.
     #[schemars(range(min = 0.0, max = 1000000.0))]
-    pub initial_cwnd: Option<f64>,
+    initial_cwnd?: f64,
     /// Weight of the past in the smoothed round-trip time, which paces packets and limits decreases
     /// to one per round trip. The delay of each packet, not the smoothed one, is compared with the
     /// target.
     #[schemars(range(min = 0.0, max = 0.999))]
-    pub rtt_weight: Option<f64>,
-}
-
-parameters! {
-    SwiftConfig => SwiftParameters {
-        base_target: Duration,
-        per_hop: Duration,
-        fs_range: Duration,
-        fs_min_cwnd: f64,
-        fs_max_cwnd: f64,
-        ai: f64,
-        beta: f64,
-        max_mdf: f64,
-        min_cwnd: f64,
-        max_cwnd: f64,
-        initial_cwnd: f64,
-        rtt_weight: f64,
-    }
+    rtt_weight?: f64,
 }
 
 /// Consecutive retransmission timeouts that set the window to the smallest (RETX_RESET_THRESHOLD of

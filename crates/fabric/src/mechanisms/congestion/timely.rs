@@ -28,50 +28,37 @@ pub enum TimelyProfile {
     PyrrhaNs3,
 }
 
-/// TIMELY: rate control by the gradient of round-trip times (SIGCOMM 2015).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TimelyConfig {
+parameters! {
+    /// TIMELY: rate control by the gradient of round-trip times (SIGCOMM 2015).
+    TimelyConfig => TimelyParameters;
+
     /// Set of parameters that the options below override.
-    pub profile: TimelyProfile,
+    profile: TimelyProfile,
     /// Weight alpha of a new difference of round-trip times in their moving average, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub gain: Option<f64>,
+    gain?: f64,
     /// Factor beta of a multiplicative decrease, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub beta: Option<f64>,
+    beta?: f64,
     /// T_low: round-trip time below which the rate increases, regardless of the gradient.
-    pub low_rtt: Option<Duration>,
+    low_rtt?: Duration,
     /// T_high: round-trip time above which the rate decreases, regardless of the gradient.
-    pub high_rtt: Option<Duration>,
+    high_rtt?: Duration,
     /// Constant round-trip time by which differences are divided to give the gradient.
-    pub min_rtt: Option<Duration>,
+    min_rtt?: Duration,
     /// Additive increase delta.
-    pub additive_increase: Option<Rate>,
+    additive_increase?: Rate,
     /// Increase after five consecutive increases (hyperactive increase, HAI).
-    pub hyper_increase: Option<Rate>,
+    hyper_increase?: Rate,
     /// Lowest rate.
-    pub min_rate: Option<Rate>,
+    min_rate?: Rate,
     /// True if bytes in flight are limited to rate x base RTT (off in the paper and the HPCC
     /// script, on in Pyrrha's runs). Needs `host.ack_every = 1`.
-    pub window: bool,
+    window: bool,
     /// True if every new rate moves the departure of the packet being paced. Default false: in the
     /// paper's pacing engine (section 5) and in the simulators, a departure is fixed when it is
     /// scheduled.
-    pub repace: bool,
-}
-
-parameters! {
-    TimelyConfig => TimelyParameters {
-        gain: f64,
-        beta: f64,
-        low_rtt: Duration,
-        high_rtt: Duration,
-        min_rtt: Duration,
-        additive_increase: Rate,
-        hyper_increase: Rate,
-        min_rate: Rate,
-    }
+    repace: bool,
 }
 
 /// Consecutive increases after which the rate increases faster (section 4.4).
