@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 __all__ = [
+    "DROP_CAUSES",
     "SCHEMA_VERSION",
     "VIEW_FILES",
     "VIEW_INDEX",
@@ -35,6 +36,8 @@ __all__ = [
 
 # Version of the result tables, increased with every change of a column.
 SCHEMA_VERSION: Final[int]
+# Causes of drops: keys of `drops` in `run.json`.
+DROP_CAUSES: Final[tuple[str, ...]]
 # Version of the viewer's files, increased with every change of their format.
 VIEW_VERSION: Final[int]
 # Index of the viewer's files, their source tables, and their names.

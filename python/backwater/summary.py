@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, get_args
 
 from backwater import style, units
+from backwater._core import DROP_CAUSES
 from backwater.errors import EXIT_INTERRUPTED
 
 Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit", "write-error"]
@@ -317,7 +318,7 @@ def cost_facts(runs: Sequence[Summary], traffic: Sequence[Fact], events: str, ho
 def _run_paths() -> tuple[str, ...]:
     """Returns the paths of numbers in `run.json`, and of a deadlock. Counters are not included."""
     numbers = [each for each in fields(Summary) if each.type in {"int", "float"} and each.name != "seed"]
-    drops = [f"drops.{cause}" for cause in ("buffer-full", "headroom", "link-down", "link-error", "time-to-live")]
+    drops = [f"drops.{cause}" for cause in DROP_CAUSES]
     paths = [str(each.metadata.get("path", each.name)) for each in numbers]
     return tuple(sorted([*paths, *drops, "deadlock", "deadlock.onset_ps"]))
 

@@ -42,8 +42,8 @@ fn measure(plan: Plan, output: &Path, threads: usize) -> Result<Value, RunError>
     Ok(json!({
         "hosts": hosts,
         "flows": summary.flows.total,
-        "packet_hops": summary.packet_hops,
-        "events": summary.events,
+        "packet_hops": summary.totals.packet_hops,
+        "events": summary.totals.events,
         "setup_seconds": setup,
         "cpu_seconds": cpu_seconds() - setup,
         "wall_seconds": begun.elapsed().as_secs_f64(),

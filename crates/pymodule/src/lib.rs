@@ -10,6 +10,7 @@ use backwater_engine::Time;
 use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
 use backwater_export::{ExportError, TimeWindow, view};
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::driver::memory::Memory;
 use backwater_identity::BUILD;
 use backwater_runner::{RunError, SCHEMA_VERSION, tables, topology_json};
@@ -504,6 +505,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RunProgress>()?;
     module.add_class::<Estimate>()?;
     module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
+    module.add("DROP_CAUSES", PyTuple::new(module.py(), DropCause::ALL.map(DropCause::name))?)?;
     module.add("VIEW_VERSION", view::VERSION)?;
     module.add("VIEW_INDEX", view::INDEX)?;
     module.add("VIEW_TABLES", PyTuple::new(module.py(), view::TABLES)?)?;

@@ -1,6 +1,7 @@
 //! `run.json`: outcome, totals and cost of a run.
 
 use crate::disk::FileSum;
+use backwater_fabric::driver::outcome::Totals;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,9 +27,6 @@ pub enum Outcome {
 }
 
 /// Contents of `run.json`. Times are in ps, sizes in bytes.
-///
-/// To add a total, add a field here and fill it from
-/// [`Totals`](backwater_fabric::driver::outcome::Totals).
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// Version of the tables.
@@ -43,34 +41,17 @@ pub struct Summary {
     pub flows: FlowCounts,
     /// Frames lost, by cause.
     pub drops: BTreeMap<&'static str, u64>,
-    /// Drops that flow control should prevent but does not guarantee to prevent with this buffer
-    /// policy.
-    pub unpromised_drops: u64,
-    /// PAUSE frames sent.
-    pub pause_frames: u64,
-    /// PAUSE frames for a whole port.
-    pub port_pause_frames: u64,
+    /// Further totals.
+    #[serde(flatten)]
+    pub totals: Totals,
     /// Total time that queues were paused.
     pub paused_ps: u64,
-    /// RESUME frames sent.
-    pub resume_frames: u64,
     /// Counters of mechanisms, by name.
     pub counters: BTreeMap<&'static str, u64>,
-    /// Peak buffer occupancy of a switch.
-    pub peak_buffer_bytes: u64,
-    /// Largest number of queues beyond the class queues that one port used at once, such as
-    /// isolation queues or queues of flows.
-    pub peak_queues: u16,
-    /// Largest number of queues beyond the class queues that held packets at once, at any port.
-    pub peak_filled_queues: u16,
     /// Result of the audit.
     pub audit: Audit,
     /// Deadlock, if any.
     pub deadlock: Option<DeadlockReport>,
-    /// Events handled.
-    pub events: u64,
-    /// Frames transmitted on links: data, ACK and control.
-    pub packet_hops: u64,
     /// CPU time of the process during the run, user and system, in seconds.
     pub cpu_seconds: f64,
     /// Wall-clock time, in seconds.

@@ -5,6 +5,7 @@ use crate::contract::report::DropCause;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::{Duration, Time};
+use serde::Serialize;
 use std::array;
 use std::cmp::max;
 use std::ops::{Add, AddAssign};
@@ -12,14 +13,15 @@ use std::ops::{Add, AddAssign};
 /// Defines [`Totals`]: field, type, and the function that merges the values of two parts of the
 /// network.
 macro_rules! totals {
-    ($($(#[doc = $doc:literal])+ $total:ident: $type:ty = $merge:expr,)+) => {
+    ($($(#[$meta:meta])+ $total:ident: $type:ty = $merge:expr,)+) => {
         /// Totals of a run.
         ///
         /// To add a total, add a field here. Count it in `driver::observations::Observations`
-        /// or derive it from a node in `Totals::of_node`. Then `run.json` can report it.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        /// or derive it from a node in `Totals::of_node`. The field is a key of `run.json`, unless
+        /// serialisation skips it.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub struct Totals {
-            $($(#[doc = $doc])+ pub $total: $type,)+
+            $($(#[$meta])+ pub $total: $type,)+
         }
 
         impl AddAssign for Totals {
@@ -42,23 +44,31 @@ totals! {
     /// RESUME frames sent.
     resume_frames: u64 = Add::add,
     /// Total time that queues were paused, up to now.
+    #[serde(skip)]
     paused: Duration = Add::add,
     /// Ports with a paused queue.
+    #[serde(skip)]
     paused_ports: u64 = Add::add,
     /// Drops that break the lossless guarantee:
     /// [`Simulation::violations`](crate::Simulation::violations).
+    #[serde(skip)]
     violations: u64 = Add::add,
     /// Drops that flow control should prevent, but does not guarantee to prevent.
     unpromised_drops: u64 = Add::add,
     /// Frames lost, by cause ([`DropCause::ALL`]).
+    #[serde(skip)]
     drops: [u64; DropCause::ALL.len()] = |one: [u64; _], other: [u64; _]| array::from_fn(|i| one[i] + other[i]),
     /// Flows that have started.
+    #[serde(skip)]
     started_flows: u64 = Add::add,
     /// Endless flows that have started.
+    #[serde(skip)]
     endless_flows: u64 = Add::add,
     /// Flows whose bytes have all arrived.
+    #[serde(skip)]
     received_flows: u64 = Add::add,
     /// Flows whose sender received the last acknowledgement.
+    #[serde(skip)]
     acknowledged_flows: u64 = Add::add,
     /// Peak buffer occupancy of a switch, in bytes.
     peak_buffer_bytes: u64 = max,

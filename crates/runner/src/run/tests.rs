@@ -183,7 +183,7 @@ fn a_run_interrupted_between_ticks_holds_all_earlier_events() {
         SerializedFileReader::new(file).unwrap().metadata().file_metadata().num_rows()
     };
     assert_eq!(rows("flows") as u64, started_flows);
-    assert!(rows("pauses") as u64 >= summary.pause_frames / 2 && summary.pause_frames > 0);
+    assert!(rows("pauses") as u64 >= summary.totals.pause_frames / 2 && summary.totals.pause_frames > 0);
 }
 
 /// An interrupted run equals a run that stops by itself at the same time, on any number of threads.
@@ -323,7 +323,7 @@ fn each_packet_is_in_one_row_of_reordering() {
 #[test]
 fn pauses_are_ordered_by_end_with_limits_per_row_group() {
     let (simulated, directory) = finished(plan_of(INCAST), 3);
-    assert!(simulated.pause_frames > 10);
+    assert!(simulated.totals.pause_frames > 10);
     let ends = column(&directory, "pauses", "end_ps");
     assert!(ends.iter().map(|end| end.parse().unwrap_or(i64::MAX)).is_sorted());
 
@@ -412,8 +412,8 @@ fn two_checks_confirm_a_deadlock() {
     assert_eq!(column(&directory, "stops", "end_ps").iter().filter(|end| *end == "null").count(), 6);
     assert_eq!(column(&directory, "switches", "node"), ["s0", "s1", "s2"]);
     let peaks = column(&directory, "switches", "peak_buffer_bytes");
-    assert_eq!(peaks.iter().map(|peak| peak.parse().unwrap()).max(), Some(summary.peak_buffer_bytes));
-    assert!(summary.peak_buffer_bytes > deadlock.cycle[0].bytes);
+    assert_eq!(peaks.iter().map(|peak| peak.parse().unwrap()).max(), Some(summary.totals.peak_buffer_bytes));
+    assert!(summary.totals.peak_buffer_bytes > deadlock.cycle[0].bytes);
 }
 
 #[test]
@@ -512,7 +512,7 @@ fn every_run_of_a_plan_has_the_same_verdict() {
         let summaries = [(); 2].map(|()| finished(plan.clone(), 1).0);
         assert_eq!(summaries.each_ref().map(|summary| summary.outcome), [outcome; 2]);
         assert_eq!(summaries[0].fingerprint, summaries[1].fingerprint);
-        assert_eq!(summaries[0].unpromised_drops, summaries[1].unpromised_drops);
-        assert_eq!(summaries[0].unpromised_drops > 0, outcome == Outcome::Completed);
+        assert_eq!(summaries[0].totals.unpromised_drops, summaries[1].totals.unpromised_drops);
+        assert_eq!(summaries[0].totals.unpromised_drops > 0, outcome == Outcome::Completed);
     }
 }
