@@ -32,9 +32,7 @@ def test_steps_match_the_waits(opened: Opened, runs: Runs, name: str) -> None:
             ("bytes", "bytes"),
             ("start", "start_ps"),
             ("ideal", "ideal_fct_ps"),
-            ("paused", "paused_ps"),
-            ("blocked", "blocked_ps"),
-            ("delivered", "delivered_bytes"),
+            *((column, column) for column in ("paused_ps", "blocked_ps", "delivered_bytes", "retransmitted_bytes")),
             ("class", "class"),
         ):
             assert viewer.number(f"dd[data-readout={readout}]") == row[column]

@@ -7,6 +7,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
+use serde_json::{Map, Value};
 use std::fs::File;
 use std::path::Path;
 
@@ -37,6 +38,14 @@ fn read_error(path: &Path) -> impl Fn(ParquetError) -> ExportError {
 pub(crate) fn row_count(path: &Path) -> Result<u64, ExportError> {
     let file = open(path).map_err(read_error(path))?;
     Ok(file.metadata().file_metadata().num_rows() as u64)
+}
+
+/// Returns the meanings of the columns of a table, by name.
+pub(crate) fn meanings(path: &Path) -> Result<Map<String, Value>, ExportError> {
+    let file = open(path).map_err(read_error(path))?;
+    let metadata = file.metadata().file_metadata().key_value_metadata();
+    let columns = metadata.into_iter().flatten().find(|pair| pair.key == "columns");
+    Ok(columns.and_then(|pair| serde_json::from_str(pair.value.as_ref()?).ok()).unwrap_or_default())
 }
 
 /// Calls `handle` with each row group of a table. With a `window`, skips row groups whose

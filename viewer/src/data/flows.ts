@@ -61,10 +61,7 @@ function foundAt(read: Columns, row: number): Found {
     finish: known("finish"),
     idealFct: known("ideal_fct"),
     slowdown: known("finish") === null ? null : known("slowdown"),
-    paused: number("paused"),
-    blocked: number("blocked"),
-    delivered: number("delivered"),
-    retransmitted: number("retransmitted"),
+    value: known,
     path: Array.isArray(path) ? path.map(Number) : [],
   };
   const rows = (table: string): [number, number] => {

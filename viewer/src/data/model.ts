@@ -142,11 +142,8 @@ export interface Flow {
   finish: number | null;
   idealFct: number | null;
   slowdown: number | null;
-  paused: number;
-  /** Time behind PAUSEs of ports that are not on the path. */
-  blocked: number;
-  delivered: number;
-  retransmitted: number;
+  /** Returns the value of a column in `Info.flowColumns`; null if it is missing. */
+  value: (column: string) => number | null;
   /** Egress ports on the path; empty if the path is unknown. */
   path: number[];
 }
@@ -235,6 +232,8 @@ export interface Info {
   /** Time between two samples; 0 without samples. */
   sampleInterval: number;
   flows: number;
+  /** Meanings of the further columns of `flows.parquet` that views list, by name. */
+  flowColumns: Record<string, string>;
   deadlock: { onset: number; cycle: DeadQueue[] } | null;
   /** True if pauses were recorded. */
   hasPauses: boolean;

@@ -38,7 +38,7 @@ interface Index {
   sample_ps: number;
   samples: number;
   pauses: { width_ps: number; causes: number[] };
-  flows: { count: number } & Record<VictimOrder, Victim[]>;
+  flows: { count: number; listed: Record<string, string> } & Record<VictimOrder, Victim[]>;
   events: EventIndex;
 }
 
@@ -90,6 +90,7 @@ export class Data {
       end: summary.simulated_ps,
       sampleInterval: index.sample_ps,
       flows: index.flows.count,
+      flowColumns: index.flows.listed,
       deadlock: deadlock && cycle ? { onset: deadlock.onset_ps, cycle } : null,
       hasPauses: scenario.probes.pauses !== false,
       causes: index.pauses.causes,

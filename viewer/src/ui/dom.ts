@@ -68,9 +68,9 @@ export function segments<T extends string>(
   return h("div", { class: "segments", role: "group", "aria-label": label }, ...buttons);
 }
 
-/** Creates a number with its name, for a `dl`. */
-export const fact = (label: string, text: string, name: string, value: number | null): HTMLElement[] => [
-  h("dt", {}, label),
+/** Creates a number with its name and an optional tooltip, for a `dl`. */
+export const fact = (label: string, text: string, name: string, value: number | null, title = ""): HTMLElement[] => [
+  h("dt", { title: title || null }, label),
   h("dd", { "data-readout": name, "data-value": value ?? "" }, text),
 ];
 

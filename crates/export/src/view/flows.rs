@@ -5,12 +5,16 @@ use crate::run::Run;
 use crate::tables::Rows;
 use crate::view::sheet::Sheet;
 use backwater_columns::{Column, Text, field, list_field};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Length of the lists of affected flows.
 const MOST: usize = 1000;
+
+/// Columns of whole numbers of `flows.parquet` that the viewer lists for a flow, under their names.
+/// Formats follow from the units that the names imply, and tooltips from the columns' meanings.
+const LISTED: [&str; 4] = ["paused_ps", "blocked_ps", "delivered_bytes", "retransmitted_bytes"];
 
 /// Rows of each flow in a table with consecutive rows per flow: the first row, and the number of
 /// rows.
@@ -59,10 +63,9 @@ struct Flow {
     start: u64,
     finish: Option<u64>,
     ideal: Option<u64>,
-    retransmitted: u64,
-    paused: u64,
     blocked: u64,
-    delivered: u64,
+    /// Values of [`Flows::listed`].
+    listed: Vec<Option<u64>>,
     path: Vec<u32>,
 }
 
@@ -84,15 +87,22 @@ pub(super) struct Flows {
     /// Tags and roles, in order of appearance.
     words: Vec<String>,
     flows: Vec<Flow>,
+    /// Meanings of the listed columns. Columns that are newer than the result are missing.
+    listed: Map<String, Value>,
 }
 
 impl Flows {
+    /// Creates an empty collection for a table whose columns have the given meanings.
+    pub(super) fn new(mut meanings: Map<String, Value>) -> Flows {
+        let listed = LISTED.iter().filter_map(|column| meanings.remove_entry(*column)).collect();
+        Flows { listed, ..Flows::default() }
+    }
+
     pub(super) fn read(&mut self, rows: &Rows<'_>, run: &Run) -> Result<(), ExportError> {
         let (id, class, bytes) = (rows.numbers("id")?, rows.numbers("class")?, rows.numbers("bytes")?);
         let (start, finish) = (rows.numbers("start_ps")?, rows.numbers("receiver_finish_ps")?);
-        let (ideal, retransmitted) = (rows.numbers("ideal_fct_ps")?, rows.numbers("retransmitted_bytes")?);
-        let (paused, blocked) = (rows.numbers("paused_ps")?, rows.numbers("blocked_ps")?);
-        let delivered = rows.numbers("delivered_bytes")?;
+        let (ideal, blocked) = (rows.numbers("ideal_fct_ps")?, rows.numbers("blocked_ps")?);
+        let listed = self.listed.keys().map(|column| rows.numbers(column)).collect::<Result<Vec<_>, _>>()?;
         let (src, dst) = (rows.names("src")?.numbers(run), rows.names("dst")?.numbers(run));
         let (tag, role) = (rows.names("tag")?, rows.names("role")?);
         for (row, path) in rows.lists("path")?.into_iter().enumerate() {
@@ -113,10 +123,8 @@ impl Flows {
                 start: start.at(row),
                 finish: finish.get(row),
                 ideal: ideal.get(row),
-                retransmitted: retransmitted.at(row),
-                paused: paused.at(row),
                 blocked: blocked.at(row),
-                delivered: delivered.at(row),
+                listed: listed.iter().map(|column| column.get(row)).collect(),
                 path: way,
             });
         }
@@ -138,7 +146,8 @@ impl Flows {
         self.flows.sort_unstable_by_key(|flow| flow.id);
         let columns = ["id", "src", "dst", "class"].iter().map(|name| field::<i32>(name, false));
         let columns = columns.chain(["tag", "role"].iter().map(|name| field::<Text>(name, true)));
-        let columns = columns.chain(NUMBERS.iter().map(|(name, _)| field::<f64>(name, false)));
+        let numbers = NUMBERS.iter().map(|(name, _)| *name).chain(self.listed.keys().map(String::as_str));
+        let columns = columns.chain(numbers.map(|name| field::<f64>(name, false)));
         let mut sheet = Sheet::create(output, "flows", columns.chain([list_field::<i32>("path")]).collect())?;
         sheet.write(&self.flows, |flows| self.columns(flows, told, end))?;
         sheet.finish()?;
@@ -149,6 +158,7 @@ impl Flows {
         };
         Ok(json!({
             "count": self.flows.len(),
+            "listed": self.listed,
             "blocked": most(&|flow| flow.blocked as f64),
             "slowdown": most(&|flow| flow.slowdown(end)),
         }))
@@ -167,6 +177,9 @@ impl Flows {
         ];
         columns.extend([words(&|flow| Some(flow.tag)), words(&|flow| flow.role)]);
         columns.extend(NUMBERS.iter().map(numbers));
+        columns.extend(
+            (0..self.listed.len()).map(|i| Column::required(flows.iter().map(move |flow| or_nan(flow.listed[i])))),
+        );
         columns.push(Column::lists(flows.iter().map(|flow| Some(flow.path.iter().map(|port| *port as i32)))));
         columns
     }
@@ -176,16 +189,12 @@ impl Flows {
 type Number = fn(&Flow, &Told, u64) -> f64;
 
 /// Columns in double precision, NaN for null.
-const NUMBERS: [(&str, Number); 13] = [
+const NUMBERS: [(&str, Number); 9] = [
     ("bytes", |flow, _, _| or_nan(flow.bytes)),
     ("start", |flow, _, _| flow.start as f64),
     ("finish", |flow, _, _| or_nan(flow.finish)),
     ("ideal_fct", |flow, _, _| or_nan(flow.ideal)),
     ("slowdown", |flow, _, end| flow.slowdown(end)),
-    ("paused", |flow, _, _| flow.paused as f64),
-    ("blocked", |flow, _, _| flow.blocked as f64),
-    ("delivered", |flow, _, _| flow.delivered as f64),
-    ("retransmitted", |flow, _, _| flow.retransmitted as f64),
     ("waits_row", |flow, told, _| told.waits.of(flow.id)[0]),
     ("waits_rows", |flow, told, _| told.waits.of(flow.id)[1]),
     ("signals_row", |flow, told, _| told.signals.of(flow.id)[0]),

@@ -28,13 +28,13 @@ use self::pyramid::{Absent, Pyramid};
 use crate::ExportError;
 use crate::run::Run;
 use crate::tables::{self, Rows};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Version of the files. Increase it with every change of their format.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// File with the checksums of the tables.
 pub const INDEX: &str = "index.json";
 /// Tables from which the files are derived.
@@ -206,7 +206,8 @@ impl Source<'_> {
         let mut told = flows::Told::default();
         self.read("waits", |rows, _| told.waits.read(rows))?;
         self.read("signals", |rows, _| told.signals.read(rows))?;
-        let mut flows = flows::Flows::default();
+        let meanings = self.path("flows").map_or(Ok(Map::new()), |path| tables::meanings(&path))?;
+        let mut flows = flows::Flows::new(meanings);
         self.read("flows", |rows, run| flows.read(rows, run))?;
         flows.write(output, &told, self.run.end_ps)
     }

@@ -1,7 +1,7 @@
 /** View of a flow: its numbers, its sender, and the latency breakdown of its last packet. */
 
 import type { Band, Flow, FlowDetail, Why } from "../../data/model";
-import { DASH, duration, instant, rate, ratio, size } from "../../format";
+import { DASH, count, duration, instant, rate, ratio, size } from "../../format";
 import { flowName } from "../../names";
 import { around } from "../../state";
 import { TimeChart } from "../../ui/chart";
@@ -12,6 +12,9 @@ import { chooseFlow } from "./choose";
 import { senderBand } from "./sender";
 import { writeSignals } from "./signals";
 import { type PortPauses, SwimLanes } from "./swim";
+
+/** Formats by the unit that a column's name implies. */
+const FORMATS: Record<string, (value: number | null) => string> = { ps: duration, bytes: size, bps: rate };
 
 export function flow(context: Context): View {
   const { data, store } = context;
@@ -189,14 +192,17 @@ export function flow(context: Context): View {
       [flow.finish === null ? "not complete after" : "took", duration(end - flow.start), "taken", end - flow.start],
       ["on an idle fabric", duration(flow.idealFct), "ideal", flow.idealFct],
       ["slowdown", ratio(flow.slowdown), "slowdown", flow.slowdown],
-      ["paused", duration(flow.paused), "paused", flow.paused],
-      ["blocked", duration(flow.blocked), "blocked", flow.blocked],
-      ["delivered", size(flow.delivered), "delivered", flow.delivered],
-      ["retransmitted", size(flow.retransmitted), "retransmitted", flow.retransmitted],
-      ["class", String(flow.class), "class", flow.class],
     ];
+    const listed = Object.entries(data.info.flowColumns).flatMap(([column, meaning]) => {
+      const [name = column, unit = ""] = column.split(/_(ps|bytes|bps)$/);
+      const value = flow.value(column);
+      const text = FORMATS[unit]?.(value) ?? (value === null ? DASH : count(value));
+      return fact(name.replaceAll("_", " "), text, column, value, meaning);
+    });
     return [
       ...items.flatMap((item) => fact(...item)),
+      ...listed,
+      ...fact("class", String(flow.class), "class", flow.class),
       h("dt", {}, "tag, role"),
       h("dd", {}, flow.role === null ? flow.tag || DASH : `${flow.tag}, ${flow.role}`),
     ];
