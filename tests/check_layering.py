@@ -5,7 +5,7 @@
 * A module of the fabric imports only modules of its own layer and of the layers below. The compiler
   checks imports between crates, not between the modules of one crate.
 * At most three files of the fabric import each other in a cycle.
-* Code imports no module that is compiled for tests only. Imports of tests are not checked.
+* Code imports no module that is for tests only. Imports of tests are not checked.
 * Unit tests of more than 100 lines have a file of their own, `name/tests.rs`, in every crate.
 * Python files have at most 500 lines, those of the command line 150.
 
@@ -47,8 +47,8 @@ def module_of(file: Path) -> Module:
 
 
 def is_test(file: Path) -> bool:
-    """True for a file that is compiled for tests only."""
-    return file.stem in {"testing", "tests"}
+    """True for a file that only tests use."""
+    return file.stem in {"fixtures", "testing", "tests"}
 
 
 def imports(file: Path, modules: dict[Module, Path]) -> Iterator[tuple[Module, Path]]:
@@ -114,7 +114,7 @@ def import_errors() -> Iterator[str]:
         for path, target in imports(file, modules):
             imported = "::".join(path)
             if is_test(target):
-                yield f"{name}: {imported} is compiled for tests only"
+                yield f"{name}: {imported} is for tests only"
                 continue
             graph[file].add(target)
             if path[0] not in LAYERS[: LAYERS.index(layer) + 1]:
