@@ -281,6 +281,7 @@ def test_numbers_out_of_range_name_key_origin_and_limit(small: Path) -> None:
     [
         (["explain", "small.toml", "--json", "--memory"], "--json and --memory cannot be combined"),
         (["run", "missing.toml"], "file missing.toml does not exist"),
+        (["explain", "."], ". is not a file"),
         (["run", "small.toml", "-o", "small.toml"], "small.toml is not a directory"),
         (["run", "small.toml", "--set", "run.sed=1"], "run.sed"),
         (["run", "small.toml", "--threads", "0"], "--threads"),

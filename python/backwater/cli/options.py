@@ -52,10 +52,10 @@ def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:
 
 
 def require_files(*paths: Path | None) -> None:
-    """Raises UsageError if a file does not exist."""
+    """Raises UsageError if a file does not exist, or if it is none, such as a directory."""
     for path in paths:
         if path is not None and not path.is_file():
-            raise UsageError(f"file {path} does not exist")
+            raise UsageError(f"{path} is not a file" if path.exists() else f"file {path} does not exist")
 
 
 def require_suffix(path: Path | None, *suffixes: str, option: str = "--output") -> None:

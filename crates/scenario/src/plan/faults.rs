@@ -29,7 +29,7 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, diagnostics: &mut V
         for link in links(i, fault, (a, b), graph, diagnostics) {
             if resolved.iter().any(|other| other.link == link && down <= other.up && other.down <= up) {
                 let message = format!(
-                    "overlaps another failure of the link between \"{}\" and \"{}\"",
+                    "overlaps or directly follows another failure of the link between \"{}\" and \"{}\"",
                     fault.link[0], fault.link[1]
                 );
                 diagnostics.push(Diagnostic::error(format!("faults[{i}].down"), message));

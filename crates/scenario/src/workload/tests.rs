@@ -157,6 +157,11 @@ fn notes_report_the_offered_load() {
         "incast: about 10 bursts of 10 flows to \"h0\", 640 KB per burst, one burst every 100 us; load 0.512 of the \
             receivers' links"
     );
+    let poisson = notes(
+        "{ kind = \"incast\", degree = 10, size = \"64 KB\", receivers = \"h0\", period = \"1 ms\", \
+            arrivals = \"poisson\" }",
+    );
+    assert!(poisson.contains("about 1 burst of 10 flows") && poisson.contains("every 1000 us on average"), "{poisson}");
 }
 
 #[test]

@@ -28,8 +28,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[network]",
         "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
-        &["s.toml:23:8: error: faults[1].down = \"250 us\": overlaps another failure of the link between \"spine1\" \
-            and \"leaf0\""],
+        &["s.toml:23:8: error: faults[1].down = \"250 us\": overlaps or directly follows another failure of the \
+            link between \"spine1\" and \"leaf0\""],
     ),
     (
         "[network]",
@@ -169,8 +169,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[network]",
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
-        &["s.toml:23:8: error: faults[1].down = \"300 us\": overlaps another failure of the link between \"leaf0\" \
-            and \"spine1\""],
+        &["s.toml:23:8: error: faults[1].down = \"300 us\": overlaps or directly follows another failure of the \
+            link between \"leaf0\" and \"spine1\""],
     ),
     // BCube: size, rates and delays of layers, failures.
     (
