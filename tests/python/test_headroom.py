@@ -224,7 +224,9 @@ def test_profiles_made_at_boot_come_from_the_lookup_table(tmp_path: Path) -> Non
     assert "Ethernet4" not in {group.name for group in sonic.read(path, SONIC / "pg_profile_lookup.ini").groups}
     del length["Ethernet4"]
     path.write_text(json.dumps(document))
-    with pytest.raises(sonic.SonicError, match=r"PORT\|Ethernet4: no profile can be chosen: CABLE_LENGTH has no length"):
+    with pytest.raises(
+        sonic.SonicError, match=r"PORT\|Ethernet4: no profile can be chosen: CABLE_LENGTH has no length"
+    ):
         sonic.read(path, SONIC / "pg_profile_lookup.ini")
     document["DEVICE_METADATA"] = {"localhost": {"buffer_model": "dynamic"}}
     path.write_text(json.dumps(document))
