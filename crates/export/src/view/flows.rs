@@ -14,7 +14,7 @@ const MOST: usize = 1000;
 
 /// Columns of whole numbers of `flows.parquet` that the viewer lists for a flow, under their names.
 /// Formats follow from the units that the names imply, and tooltips from the columns' meanings.
-const LISTED: [&str; 4] = ["paused_ps", "blocked_ps", "delivered_bytes", "retransmitted_bytes"];
+const LISTED: &[&str] = &["paused_ps", "blocked_ps", "delivered_bytes", "retransmitted_bytes"];
 
 /// Rows of each flow in a table with consecutive rows per flow: the first row, and the number of
 /// rows.
