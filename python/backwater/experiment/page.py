@@ -26,12 +26,19 @@ _OPTIONAL: Final = {"literal", "bound", "reference", "why"}
 
 _ABOUT: Final = (
     "Values are means over seeds, with half the width of the 95 % confidence interval (±) if there are several seeds. "
-    "Parentheses hold the place and the two compared values.",
-    "* **of record**: our value under the reading of record; of several places, the worst and the best.",
-    "* **why**: number of the [reason](#reasons).",
-    "* **literal**: our value and verdict under the literal reading. A table without this column has only one reading.",
-    "* **bound**: the value if every flow of the scheme had taken its ideal time.",
-    "* **reference**: the value with the same traffic, no control, and buffers for all packets. It is not a bound.",
+    "A claim can hold at several places, for example at several loads. "
+    "Parentheses hold the place and the two values that the claim compares.",
+    "* **paper**: the value in the paper.",
+    "* **of record**: our value under the reading of record, that is with our choice for every detail that the paper "
+    "leaves open. For a claim about several places, the cell has the values at the worst and the best place.",
+    "* **verdict**: result of the comparison of our value with the paper's; of the worst place, if there are several.",
+    "* **why**: number of the [reason](#reasons) for the verdict.",
+    "* **literal**: our value and verdict under the literal reading, which follows the paper's text and uses defaults "
+    "for details that the paper leaves open. A table without this column has only one reading.",
+    "* **bound**: the value of the claim if every flow of the paper's scheme took only as long as on an idle network.",
+    "* **reference**: the value of the claim if the paper's scheme is replaced by an ideal. The ideal has the same "
+    "traffic, no congestion control, and buffers that hold all packets. Its value is not a bound. "
+    "A table without this column has no such runs.",
 )
 
 
@@ -138,7 +145,9 @@ def _readings(paper: Paper) -> Iterator[str]:
     took = cpu(sample.cpu_seconds)
     yield from (
         "",
-        _filled(f"Version {sample.core} drew and scored readings on {sample.date}; CPU time of all runs: {took}."),
+        _filled(
+            f"Backwater {sample.core} drew and scored these readings on {sample.date}; CPU time of all runs: {took}."
+        ),
     )
     yield from (line for table in sample.tables for line in _titled(table))
 
@@ -163,7 +172,7 @@ def _body(figure: Figure, folder: Path) -> Iterator[str]:
     yield _filled(
         f"Scale {figure.scale}; {numbers}; {runs}, {cpu(figure.outcomes.cpu_seconds)} of CPU time"
         + (f": {figure.outcomes}." if number else ".")
-        + f" Version {record.core.version}, commit {record.core.commit}, {record.date}."
+        + f" Recorded with Backwater {record.core.version} (commit {record.core.commit}) on {record.date}."
     )
     yield ""
     yield from (f"![{chart.stem}]({_link(chart, folder)})" for chart in figure.charts)
