@@ -423,8 +423,10 @@ tables! {
         start_ps: Time,
         /// Time at which the RESUME was made. Null if the run ended first.
         end_ps: Option<Time>,
-        /// Length of the window, from `start_ps` on, for `arrived_bytes` and `departed_bytes`: the
-        /// time in which packets in flight arrive. 0 if the window of an earlier stop was not over.
+        /// Length of the window, from `start_ps` on, in which `arrived_bytes` and `departed_bytes`
+        /// are counted: twice the link's delay plus the time of the charged bytes of two full
+        /// frames. Shorter if the run ended within the window; 0 if the window of an earlier row of
+        /// the same queue was still open.
         window_ps: Duration,
         /// Bytes that entered the queue in the window.
         arrived_bytes: u64,
