@@ -210,8 +210,7 @@ fn names_are_given_once_and_options_are_tables() {
         assert_eq!(
             message,
             format!(
-                "mechanism \"{name}\": the name may only contain lower-case letters, digits and \
-            hyphens"
+                "mechanism \"{name}\": the name must consist of one or more lower-case letters, digits and hyphens"
             )
         );
     }

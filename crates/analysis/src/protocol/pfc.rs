@@ -72,5 +72,5 @@ impl Protocol for PfcStar {
 
 fn without_relays(fabric: &Fabric) -> Option<&'static str> {
     let any = fabric.spec.nodes.iter().any(|node| node.kind == NodeKind::Relay);
-    (!any).then_some("requires relaying hosts, as in BCube; without them, it equals pfc")
+    (!any).then_some("requires relaying hosts, as in BCube; without relaying hosts, this flow control equals pfc")
 }

@@ -92,7 +92,7 @@ impl<F: ?Sized> PlugIns<F> {
     ) -> Result<(), Diagnostic> {
         let error = |reason: &str| Diagnostic::error("", format!("mechanism \"{name}\": {reason}"));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
-            return Err(error("the name may only contain lower-case letters, digits and hyphens"));
+            return Err(error("the name must consist of one or more lower-case letters, digits and hyphens"));
         }
         // The schema is made before the lock is taken: options that contain a mechanism of this
         // slot query the same registry.

@@ -269,8 +269,8 @@ impl Fabric {
             let reserved = Bytes(reserved);
             let short = Bytes(reserved.get() - buffer.get() + 1);
             let reason = format!(
-                "its ports reserve {reserved} as headroom and private buffer, but the buffer has {buffer}; increase it \
-                    by at least {short}"
+                "its ports reserve {reserved} as headroom and private buffer, but the buffer has {buffer}; increase \
+                    the buffer by at least {short}"
             );
             node.error(&reason)
         });

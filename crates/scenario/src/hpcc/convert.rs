@@ -391,9 +391,10 @@ impl Translation<'_> {
             (u128::from(min), u128::from(max)) == (scaled(kmin, other), scaled(kmax, other))
         });
         if !fixed && !in_proportion || found.iter().any(|entry| entry.3 != pmax) {
+            let adapted = if fixed { "" } else { ", with Kmin and Kmax in proportion to the rate" };
             self.notes.push(format!(
-                "the ECN thresholds are neither equal nor proportional to the link rate: the thresholds of {rate} are \
-                    scaled to all rates"
+                "a scenario cannot express how KMIN_MAP, KMAX_MAP and PMAX_MAP depend on the link rate: all rates use \
+                    the entries of {rate}{adapted}"
             ));
         }
         self.toml.section("congestion_control.ecn");

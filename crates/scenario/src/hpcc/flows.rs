@@ -131,7 +131,7 @@ fn read_count(line: Line<'_>, dialect: Option<FlowDialect>, errors: &mut Errors<
     if dialect == Some(FlowDialect::Pyrrha)
         && let Some(token) = tokens.next()
     {
-        errors.integer(token, "a second number, which is ignored", 0, u64::MAX);
+        errors.integer(token, "the second number of the first line (ignored)", 0, u64::MAX);
     }
     if let Some(token) = tokens.next() {
         let allowed = match dialect {

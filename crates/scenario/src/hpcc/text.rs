@@ -127,7 +127,7 @@ impl<'a> Errors<'a> {
 
 fn whole(text: &str) -> Result<u64, &'static str> {
     let value = decimal(text, 0)?;
-    if text.bytes().all(|byte| byte.is_ascii_digit()) { Ok(value) } else { Err("is not a whole number") }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { Ok(value) } else { Err("does not consist of digits only") }
 }
 
 /// Converts a text to a value, or returns the reason for a failure, such as "is negative".

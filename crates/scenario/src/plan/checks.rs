@@ -280,8 +280,8 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
         true,
         format_args!("{}.kind", path_of(spec, switch, "flow_control")),
         format_args!(
-            "{name} limits every queue, but not the bytes that an ingress port holds, so a port above its \
-            threshold drops packets; {remedy}"
+            "{name} limits every queue, but not the bytes of an ingress port, so an ingress port above its buffer \
+                threshold drops packets; {remedy}"
         ),
     );
     diagnostics.into_vec()
@@ -299,8 +299,8 @@ pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let relays_pauses = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).relays_pauses;
     if let Some(relay) = nodes(NodeKind::Relay, spec).find(relays_pauses) {
-        let message = "limits the buffers of relaying hosts; they forward PAUSE frames but send none themselves, so \
-            they may drop lossless packets";
+        let message = "limits the buffers of relaying hosts; these hosts forward PAUSE frames but send none of their \
+            own, so they may drop lossless packets";
         diagnostics.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
         let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
         if is_bounded {
@@ -372,7 +372,9 @@ pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
     }
     let warning = |(path, node, need): (String, NodeId, u64)| {
         let (name, need) = (&spec.nodes[node].name, Bytes(need));
-        let message = format!("is too small and may cause packet loss; \"{name}\" needs up to {need}");
+        let message = format!(
+            "is too small and may cause packet loss; a port of \"{name}\" needs up to {need} per lossless class"
+        );
         Diagnostic::warning(path, message).hint("omit this option to give every port the headroom that it needs")
     };
     needs.into_iter().map(warning).collect()

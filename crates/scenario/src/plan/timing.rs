@@ -68,8 +68,8 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
         }
         let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node].name);
         let message = format!(
-            "{name} ({wire} B) takes {time} at {} (\"{a}\" to \"{b}\"), but this framing rounds it down to {here}, \
-                {:.1} % less",
+            "{name} ({wire} B) takes {time} at {} (\"{a}\" to \"{b}\"), but this framing rounds this time down to \
+                {here}, {:.1} % less",
             link.rate,
             share * 100.0
         );

@@ -294,8 +294,8 @@ mod tests {
             ),
             (
                 "{ kind = \"moe\", groups = [\"h*\"], burst = \"1 B\", gap = \"1000 s\", shift = \"10000000 s\" }",
-                "traffic[0]: generates about 128000000 flows; all parts together may generate at most 100000000; set \
-                    an earlier `stop`, a lower load or larger flows",
+                "traffic[0]: generates about 128000000 flows; all parts together may generate at most 100000000; \
+                    depending on the kind, set an earlier `stop`, a lower `load`, larger flows or fewer hosts",
             ),
         ]);
     }

@@ -215,7 +215,7 @@ impl<'a> Part<'a> {
         if self.made.expected + expected > MAX_FLOWS as f64 {
             let message =
                 format!("generates about {expected:.0} flows; all parts together may generate at most {MAX_FLOWS}");
-            let hint = "set an earlier `stop`, a lower load or larger flows";
+            let hint = "depending on the kind, set an earlier `stop`, a lower `load`, larger flows or fewer hosts";
             self.add(Diagnostic::error(self.field(""), message).hint(hint));
         }
     }

@@ -241,8 +241,8 @@ impl PoissonConfig {
             if self.load_of == LoadOf::Uplinks { "rack uplinks" } else { "host links" },
         );
         part.note(format!(
-            "flow sizes {label}, mean {}; load {load} of {of} ({counts}), up to {} of a host link with headers; {:.0} \
-                flows/s from {}, about {:.0} flows in all",
+            "flow sizes {label}, mean {}; load {load} of {of} ({counts}), with headers up to {} of a host link's \
+                capacity; {:.0} flows/s from {}, about {:.0} flows in all",
             bytes(mean),
             round(busiest, 3),
             per_second,

@@ -68,7 +68,7 @@ impl TrafficOptions for RackShuffleConfig {
         part.check_count(expected);
         part.sound()?;
         part.note(format!(
-            "{} each from {} in {} to {} in {}; flow sizes {label}, mean {}",
+            "{} per sender; senders: {} in {}; receivers: {} in {}; flow sizes {label}, mean {}",
             counted(self.flows, "flow"),
             counted(senders.len(), "host"),
             counted(racks.len() - receiving.len(), "rack"),

@@ -142,8 +142,8 @@ fn notes_report_the_offered_load() {
     let note = notes("{ kind = \"poisson\", sizes = \"websearch-dctcp\", load = 0.5, tag = \"background\" }");
     assert_eq!(
         note,
-        "background: flow sizes websearch-dctcp, mean 1.711 MB; load 0.5 of host links (payload), up to 0.541 of a \
-            host link with headers; 58437 flows/s from 16 hosts, about 58 flows in all"
+        "background: flow sizes websearch-dctcp, mean 1.711 MB; load 0.5 of host links (payload), with headers up to \
+            0.541 of a host link's capacity; 58437 flows/s from 16 hosts, about 58 flows in all"
     );
     assert!(
         notes("{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.9 }")

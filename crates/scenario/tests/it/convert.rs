@@ -120,7 +120,8 @@ fn notes_name_every_loss_of_information() {
         "links differ: every port has the largest headroom that any port needs, 150 KB",
         "L2_BACK_TO_ZERO 1 is not supported",
         "GLOBAL_T 0 is not supported",
-        "the ECN thresholds are neither equal nor proportional to the link rate: the thresholds of 100 Gbps",
+        "a scenario cannot express how KMIN_MAP, KMAX_MAP and PMAX_MAP depend on the link rate: all rates use the \
+            entries of 100 Gbps, with Kmin and Kmax in proportion to the rate",
         "ignored keys, which have no effect in Backwater: TOPOLOGY_FILE, FLOW_FILE, FCT_OUTPUT_FILE, DCTCP_RATE_AI, \
             L2_CHUNK_SIZE",
         "the text from line 13 on is ignored",

@@ -108,7 +108,8 @@ fn errors_in_topology_files_have_positions() {
         ),
         (
             "3 1.5 2",
-            "t:1:3: \"1.5\" is not a whole number; expected the number of switches, less than the number of nodes, a \
+            "t:1:3: \"1.5\" does not consist of digits only; expected the number of switches, less than the number of \
+                nodes, a \
                 whole \
                 number from 0 to 2",
         ),
@@ -236,7 +237,8 @@ fn errors_in_flow_files_have_positions() {
         (
             "1 x\n0 1 10 2",
             None,
-            "f:1:3: \"x\" is not a number; expected a second number, which is ignored, a whole number from 0 \
+            "f:1:3: \"x\" is not a number; expected the second number of the first line (ignored), a whole number \
+                from 0 \
                 to 18446744073709551615",
         ),
         (
@@ -269,7 +271,7 @@ fn errors_in_flow_files_have_positions() {
              f:2:8: \"70000\" is out of range; expected a port, a whole number from 0 to 65535\n\
              f:2:14: \"0\" is out of range; expected a size in bytes, a whole number from 1 to 18446744073709551614\n\
              f:2:16: \"-2\" is negative; expected a start time in seconds such as 2.000001\n\
-             f:3:11: \"1e3\" is not a whole number; expected a size in bytes, a whole number from 1 to \
+             f:3:11: \"1e3\" does not consist of digits only; expected a size in bytes, a whole number from 1 to \
              18446744073709551614\n\
              f:3:15: \"nan\" is not a number; expected a start time in seconds such as 2.000001",
         ),

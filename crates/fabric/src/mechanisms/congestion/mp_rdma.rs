@@ -124,7 +124,7 @@ impl Options for MpRdmaConfig {
         diagnostics.warning(
             is_step,
             "ecn.pmax",
-            "has no effect: kmin equals kmax, so every packet that meets a longer queue is marked",
+            "has no effect: kmin equals kmax, so every packet is marked that meets a queue longer than kmin",
         );
     }
 }

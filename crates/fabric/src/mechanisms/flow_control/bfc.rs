@@ -312,7 +312,7 @@ impl FlowControlAccounts for Bfc {
 
     fn leftover(&self) -> Option<String> {
         let (port, _) = self.upstream_pauses().into_iter().next()?;
-        Some(format!("packets that arrived at port {port} are still counted"))
+        Some(format!("no packet is left, but packets that arrived at port {port} are still counted"))
     }
 
     fn most_queues_used(&self) -> QueueIx {

@@ -271,7 +271,7 @@ impl FlowControlAccounts for PerFlow {
         let kept = |lines: &Lines| lines.lines.iter().filter(|line| line.flow.is_some() && !line.lives_here).count();
         let of_port = |(port, lines)| Some((port, kept(lines))).filter(|(_, kept)| *kept > 0);
         let (port, kept) = self.ports.iter().enumerate().find_map(of_port)?;
-        Some(format!("port {port} has queues that were not released: {kept}"))
+        Some(format!("queues that port {port} still keeps for flows without packets: {kept}"))
     }
 
     fn most_queues_used(&self) -> QueueIx {
@@ -317,7 +317,7 @@ mod tests {
             let AnyFlowControl::PerFlow(per_flow) = &mut node.flow_control else { panic!("every node runs it") };
             per_flow.ports[0].of((FlowId(7), Direction::Data)).unwrap();
         });
-        assert_eq!(complaints(&simulation), ["port 0 has queues that were not released: 1"]);
+        assert_eq!(complaints(&simulation), ["queues that port 0 still keeps for flows without packets: 1"]);
     }
 
     /// A packet is lost and its sender waits for the timer: the network is idle, but the flow has

@@ -403,7 +403,7 @@ fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, diagnostics: &mut
         let why = if of_wait < of_clock {
             format!("and at links of {fastest} refreshes must be at least {finest} apart")
         } else {
-            format!("and a refresh can wait for {wait} B, one data frame and one PFC frame of each lossless class")
+            format!("and a refresh can wait behind {wait} B: one data frame and one PFC frame of each lossless class")
         };
         let message = format_args!("must be at least {least}: a PAUSE is refreshed after half its duration, {why}");
         diagnostics.error(true, "quanta", message);

@@ -82,7 +82,7 @@ impl Options for CongaConfig {
         if shape.layers > 2 {
             return Err(format!(
                 "conga supports at most 2 layers of switches (an uplink must determine the path to another leaf), but \
-                    this network has {}",
+                    this network has {} layers",
                 shape.layers
             ));
         }

@@ -63,7 +63,8 @@ impl Options for IrnConfig {
         diagnostics.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
         diagnostics.positive(self.bdp_cap, "bdp_cap");
         let most = Bytes(u64::from(self.bitmap) * scheme.mtu.get());
-        let message = format_args!("exceeds the bitmap, which limits it to {} packets, {most}", self.bitmap);
+        let message =
+            format_args!("has no effect above {most}: bitmap limits a flow to {} packets in flight", self.bitmap);
         diagnostics.warning(self.bdp_cap.is_some_and(|cap| cap > most), "bdp_cap", message);
         diagnostics.scenario_error(
             scheme.ack_every > 1,

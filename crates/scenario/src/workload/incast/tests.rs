@@ -212,8 +212,8 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"incast\", degree = 400000000, size = \"1 KB\" }",
-            "traffic[0]: generates about 400000000 flows; all parts together may generate at most 100000000; set an \
-                earlier `stop`, a lower load or larger flows",
+            "traffic[0]: generates about 400000000 flows; all parts together may generate at most 100000000; \
+                depending on the kind, set an earlier `stop`, a lower `load`, larger flows or fewer hosts",
         ),
         (
             "{ kind = \"incast\", degree = -1, size = \"1 KB\" }",

@@ -126,7 +126,8 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
     };
     let cut = |place: &str, what: &str, frame: &str, gbps: u32, times: &str| {
         format!(
-            "s.toml:{place}: {what}: {frame} at {gbps} Gbps (\"h0\" to \"leaf0\"), but this framing rounds it down to \
+            "s.toml:{place}: {what}: {frame} at {gbps} Gbps (\"h0\" to \"leaf0\"), but this framing rounds this time \
+                down to \
                 {times} less"
         )
     };

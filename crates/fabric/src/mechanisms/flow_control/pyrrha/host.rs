@@ -112,6 +112,6 @@ impl PyrrhaHost {
 
     pub(super) fn leftover(&self) -> Option<String> {
         let held = self.ports.iter().find(|port| !port.paused.is_empty())?;
-        Some(format!("the host still pauses flows through {:?}", held.paused))
+        Some(format!("the host still pauses flows through the roots {:?}", held.paused))
     }
 }

@@ -519,11 +519,11 @@ impl PyrrhaSwitch {
             egress
                 .iter()
                 .next()
-                .map(|isolation| format!("port {port} still isolates flows through {:?}", isolation.root))
+                .map(|isolation| format!("port {port} still isolates flows through the root {:?}", isolation.root))
         };
         let known = || {
             let root = self.roots.iter().next()?;
-            Some(format!("the table of roots still contains {:?}, with {:?}", root.id, root.children))
+            Some(format!("the root table still contains {:?}, with the children {:?}", root.id, root.children))
         };
         self.egress.iter().enumerate().find_map(kept).or_else(known)
     }

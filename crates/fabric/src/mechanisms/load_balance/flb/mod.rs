@@ -297,7 +297,7 @@ impl LoadBalanceOptions for FlbConfig {
         diagnostics.warning(is_never, "static_threshold", message);
         let lacks_bound = self.isolation && self.threshold == FlbThreshold::Adaptive && !site.headroom.has_thresholds;
         let message = "isolates no flow at switches whose buffer policy has no ingress-queue thresholds, which \
-            Equation 4 needs; use threshold = \"static\"";
+            Equation 4 of the FLB paper needs; use threshold = \"static\"";
         diagnostics.warning(lacks_bound, "threshold", message);
     }
 

@@ -25,7 +25,8 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
     shape.single_homed(mechanism)?;
     if shape.layers > 3 {
         return Err(format!(
-            "{mechanism} supports at most 3 layers of switches (packets carry their route), but this network has {}",
+            "{mechanism} supports at most 3 layers of switches (packets carry their route), but this network has {} \
+                layers",
             shape.layers
         ));
     }

@@ -80,7 +80,8 @@ pub(super) const CASES: &[Case] = &[
         "private = \"3 KB\"",
         "private = \"3 KB\", headroom = \"27 KB\"",
         &["s.toml:29:73: warning: switch.headroom.headroom = \"27 KB\": is too small and may cause packet loss; \
-            \"leaf0\" needs up to 27858 B; omit this option to give every port the headroom that it needs"],
+            a port of \"leaf0\" needs up to 27858 B per lossless class; omit this option to give every port the \
+            headroom that it needs"],
     ),
     ("private = \"3 KB\"", "private = \"3 KB\", headroom = \"27858 B\"", &[]),
     (
@@ -93,7 +94,8 @@ pub(super) const CASES: &[Case] = &[
         "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
         &[
             "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
-                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
+                { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
         ],
@@ -102,14 +104,16 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
-            bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind = \
+            bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = { \
+            kind = \
             \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = [\"leaf1\", \"spine*\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
-            bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind = \
+            bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = { \
+            kind = \
             \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
     ),
     // leaf1 runs Pyrrha, and uses PFC only with spine1: spine0 and leaf1's hosts also run Pyrrha.
@@ -117,7 +121,8 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
-            bytes that an ingress port holds, so a port above its threshold drops packets; \"leaf1\" sends PAUSE \
+            bytes of an ingress port, so an ingress port above its buffer threshold drops packets; \"leaf1\" sends \
+            PAUSE \
             frames at this threshold only to neighbours with PFC; raise alpha or xoff"],
     ),
     (
@@ -246,10 +251,10 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { \
             kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",
         &[
-            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": limits the buffers of relaying hosts; they forward \
-                PAUSE frames but send none themselves, so they may drop lossless packets",
-            "s.toml:16:12: warning: host.relay.headroom: limits the buffers of relaying hosts; they forward PAUSE \
-                frames but send none themselves, so they may drop lossless packets",
+            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": limits the buffers of relaying hosts; these hosts \
+                forward PAUSE frames but send none of their own, so they may drop lossless packets",
+            "s.toml:16:12: warning: host.relay.headroom: limits the buffers of relaying hosts; these hosts forward \
+                PAUSE frames but send none of their own, so they may drop lossless packets",
         ],
     ),
 ];

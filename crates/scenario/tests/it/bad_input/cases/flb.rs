@@ -94,7 +94,8 @@ pub(super) const CASES: &[Case] = &[
         "headroom = { kind = \"egress\" }\n[load_balance]\nkind = \"flb\"\nthreshold = \"adaptive\"\n[recovery]\nkind \
             = \"in-any-order\"",
         &["s.toml:32:13: warning: load_balance.threshold = \"adaptive\": isolates no flow at switches whose buffer \
-            policy has no ingress-queue thresholds, which Equation 4 needs; use threshold = \"static\""],
+            policy has no ingress-queue thresholds, which Equation 4 of the FLB paper needs; use threshold = \
+            \"static\""],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",

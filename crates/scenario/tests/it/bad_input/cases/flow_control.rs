@@ -12,7 +12,8 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:28:16: error: switch.flow_control: port-fc needs a topology that links switches to servers only, \
                 such as bcube; here switches are linked to each other",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
-                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
+                { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
         ],
     ),
@@ -23,7 +24,8 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:28:16: error: switch.flow_control.xon: the RESUME threshold is 4 BDPs, but must be from 0 to the \
                 PAUSE threshold of 0",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
-                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
+                { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000",
             "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: the RESUME threshold is 4 BDPs, but must be \
@@ -35,7 +37,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"port-fc\", xon = 7.0, last_xon = -1.0, last_xoff = 1000001.0",
         &[
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
-                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
+                { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:42: error: switch.flow_control.xon = 7.0: the RESUME threshold is 7 BDPs, but must be from 0 to \
                 the PAUSE threshold of 6",
@@ -118,8 +121,8 @@ pub(super) const CASES: &[Case] = &[
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { buffer = \"1101 B\" }",
         &[
             "s.toml:16:20: error: host.relay.buffer = \"1101 B\": must be at least 1102 B, one full data frame",
-            "s.toml:16:20: warning: host.relay.buffer = \"1101 B\": limits the buffers of relaying hosts; they \
-                forward PAUSE frames but send none themselves, so they may drop lossless packets",
+            "s.toml:16:20: warning: host.relay.buffer = \"1101 B\": limits the buffers of relaying hosts; these hosts \
+                forward PAUSE frames but send none of their own, so they may drop lossless packets",
         ],
     ),
     (
@@ -137,7 +140,8 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:12:16: error: switch.flow_control: port-fc must know the path of every packet: use load_balance = \
                 \"ecmp\", and no congestion control that chooses paths, such as mp-rdma",
             "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
-                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
+                { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
         ],
     ),

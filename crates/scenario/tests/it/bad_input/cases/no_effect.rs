@@ -9,8 +9,8 @@ pub(super) const CASES: &[Case] = &[
             \"1 MB\"",
         &[
             "s.toml:34:15: error: congestion_control.fs_max_cwnd = 9.0: has no effect: fs_range is 0 s",
-            "s.toml:38:11: warning: recovery.bdp_cap = \"1 MB\": exceeds the bitmap, which limits it to 20 packets, 20 \
-                KB",
+            "s.toml:38:11: warning: recovery.bdp_cap = \"1 MB\": has no effect above 20 KB: bitmap limits a flow to \
+                20 packets in flight",
         ],
     ),
     (
@@ -18,8 +18,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"none\"\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"\n[[groups]]\nswitches = \
             \"leaf0\"",
         &[
-            "s.toml:36:11: warning: recovery.bdp_cap = \"1 MB\": exceeds the bitmap, which limits it to 20 packets, 20 \
-                KB",
+            "s.toml:36:11: warning: recovery.bdp_cap = \"1 MB\": has no effect above 20 KB: bitmap limits a flow to \
+                20 packets in flight",
             "s.toml:37:1: warning: groups[0]: has no effect: it sets neither flow_control nor headroom",
         ],
     ),
@@ -41,7 +41,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"mp-rdma\"\necn = { pmax = 0.5 }\n[recovery]\nkind = \"mp-rdma\"",
         &["s.toml:33:16: warning: congestion_control.ecn.pmax = 0.5: has no effect: kmin equals kmax, so every \
-            packet that meets a longer queue is marked"],
+            packet is marked that meets a queue longer than kmin"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \

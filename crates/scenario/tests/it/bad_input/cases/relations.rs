@@ -159,7 +159,7 @@ pub(super) const CASES: &[Case] = &[
         "mtu = \"4000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3, 4]\nscheduler = { kind = \"dwrr\", quantum \
             = \"1600 B\" }\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 133 }",
         &["s.toml:28:59: error: switch.flow_control.quanta = 133: must be at least 134: a PAUSE is refreshed after \
-            half its duration, and a refresh can wait for 4266 B, one data frame and one PFC frame of each lossless \
+            half its duration, and a refresh can wait behind 4266 B: one data frame and one PFC frame of each lossless \
             class"],
     ),
     (
@@ -259,7 +259,7 @@ pub(super) const CASES: &[Case] = &[
         TOPOLOGY,
         "kind = \"fat-tree\"\nk = 4\n[load_balance]\nkind = \"conga\"",
         &["s.toml:11:1: error: load_balance: conga supports at most 2 layers of switches (an uplink must determine \
-            the path to another leaf), but this network has 3"],
+            the path to another leaf), but this network has 3 layers"],
     ),
     (
         TOPOLOGY,
