@@ -49,7 +49,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Paused:
-    """Everything that a congested port can pause.
+    """Everything that a congested port can pause, as defined in section VI-A of the Pyrrha paper.
 
     Attributes:
         ports: Ports (definition 4).

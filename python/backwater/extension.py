@@ -55,7 +55,7 @@ def _module(name: str) -> ModuleType:
     if theirs is None:
         raise ImportError(f"{VARIABLE}={name}: {module.__file__} is not an extension module of Backwater")
     if theirs != ours:
-        raise ImportError(f"{VARIABLE}={name}: built with Backwater {theirs}, but this is {ours}: rebuild it")
+        raise ImportError(f"{VARIABLE}={name}: built with Backwater {theirs}, but this is {ours}: rebuild the module")
     return module
 
 

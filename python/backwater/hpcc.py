@@ -36,7 +36,7 @@ _NS_PER_SECOND: Final = 10**9
 
 @dataclass(frozen=True)
 class Route:
-    """Shortest path between two hosts, through the first port of every node if there are several.
+    """Shortest path between two hosts. Of several shortest paths, the one through the first port of every node.
 
     Attributes:
         delay_ns: One-way propagation delay.
@@ -74,7 +74,7 @@ def export(result: ResultDirectory, output: Path) -> list[str]:
     return [
         *([f"fct.txt omits {style.counted(unfinished, 'unfinished flow')}"] if unfinished else []),
         f"destination ports in fct.txt: {INCAST_PORT} for flows of incasts, {DESTINATION_PORT} for other "
-        "flows; those in port_tags of converted flow files are kept",
+        "flows; tags from port_tags of converted flow files keep their ports",
         "fct.txt omits retransmissions",
         "pfc.txt omits traffic classes and causes",
     ]

@@ -284,7 +284,7 @@ def verdict_facts(runs: Sequence[Summary], outcome: str, violated: str, deadlock
         sum(getattr(run, key) for run in runs) for key in ("unpromised_drops", "unfinished_flows", "flows")
     )
     # Drops that flow control should prevent, but is not guaranteed to prevent.
-    lossless = f"{unpromised:,} dropped: not guaranteed with this flow control and headroom"
+    lossless = f"{unpromised:,} dropped: no guarantee against loss with this flow control and headroom"
     return [
         Fact("Outcome", outcome, "good" if {run.outcome for run in runs} == {"completed"} else "bad"),
         Fact("Audit", violated, "bad") if violated else Fact("Audit", "ok", "good"),
@@ -304,7 +304,7 @@ def cost_facts(runs: Sequence[Summary], traffic: Sequence[Fact], events: str, ho
     )
     return [
         *traffic,
-        *([Fact("Peak added queues", f"{queues:,} of a port, {filled:,} with packets")] if queues else []),
+        *([Fact("Peak added queues", f"{queues:,} per port (with packets: {filled:,})")] if queues else []),
         Fact("Events", events),
         Fact("Packet-hops", hops),
         Fact("CPU time", f"{sum(run.cpu_seconds for run in runs):.1f} s"),

@@ -218,7 +218,7 @@ def of_class(cls: int) -> pl.Expr:
 
 
 def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
-    """Returns pauses with text names and `paused_ps`, `queue_number`, `queue`, `cause`; open ones end at `end_ps`."""
+    """Returns pauses with text names and `paused_ps`, `queue_number`, `queue`, `cause`; open pauses end at `end_ps`."""
     text = pl.col("node", "peer", "cause_node").cast(pl.String)
     return pauses.with_columns(text, pl.col("end_ps").fill_null(end_ps)).with_columns(
         paused_ps=pl.col("end_ps") - pl.col("start_ps"),

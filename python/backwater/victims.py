@@ -46,11 +46,11 @@ class Victim:
     Attributes:
         flow: Its row of `flows.parquet`.
         taken_ps: Time until completion, or until the end of the run.
-        slowdown: That time relative to an idle fabric.
+        slowdown: `taken_ps` divided by the time of the flow on an idle fabric.
         root: The port. If PAUSEs held the flow: the port that caused most of them. Otherwise: the port shared with
             most bytes of other flows; None if there is none on the known path.
         root_ps: Time for which that port kept gates on the flow's path closed.
-        suspects: Other flows that pass the port (as far as paths are known), largest estimate first. If reasons are
+        suspects: Other flows that pass the port (as far as paths are known), most delivered bytes first. If reasons are
             known: flows that pass any of `ports`.
         reasons: Reasons of the flow's time, largest first; empty if unknown.
         signals: Congestion signals that slowed the flow, if most of its waiting was for congestion control.
@@ -226,8 +226,8 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
     note = "blocked: time behind PAUSEs caused by ports off the flow's path."
     if are_known:
         note = (
-            "largest reason: the reason for most of the flow's time, with its share; if that is not a wait (e.g. "
-            f"serialisation), the longest wait is listed after it. {note}"
+            "largest reason: the reason for the largest part of the flow's time, with its share of that time; if this "
+            f"reason is not a wait (e.g. serialisation), the longest wait follows. {note}"
         )
     else:
         note += " `backwater why RESULT` finds the largest reason of each flow; `probes.flows` records it."

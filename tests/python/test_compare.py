@@ -199,7 +199,7 @@ def test_outcomes_are_counted_and_costs_are_added(tmp_path: Path) -> None:
     # A missing counter is 0. The standard deviation of 4, 0, 0 and 0 is 2, and 3.182 · 2 / √4 =
     # 3.18.
     assert facts["Merges"][0] == "1 ± 3.18"
-    assert facts["Peak added queues"][0] == "7 of a port, 5 with packets"
+    assert facts["Peak added queues"][0] == "7 per port (with packets: 5)"
     assert facts["CPU time"][0] == "2.0 s"
     assert facts["Memory"][0] == "90 MB (process 30 MB)"
     assert facts["Seed"][0] == "1–3, 5"

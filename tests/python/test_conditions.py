@@ -202,7 +202,7 @@ def test_an_unknown_counter_is_0_with_a_note(two: Path) -> None:
         ("incats:fct.p99 > 1 us", 'did you mean "incast"?'),
         ("role=other:fct.count = 0", "allowed: background, incast, vulnerable"),
         ("background:fct.mean > 1 us", "write role=background: or tag=background:"),
-        ("deadlock.onset_ps < 1 us", "has no value: it is missing"),
+        ("deadlock.onset_ps < 1 us", "has no value: the measure is missing"),
         ("fct.mean > 110% of 1", "there is no other group to check"),
         ("fct.mean > 110% of kind", 'did you mean "kinds"?'),
         ("fct.mean > 110% of 2", "unknown group '2'"),
@@ -248,7 +248,7 @@ def test_a_seed_without_a_value_is_named(two: Path) -> None:
 
 def test_what_is_no_number_is_no_value(tmp_path: Path) -> None:
     write_seeded(tmp_path / "at-once", fct=(0,))
-    failing(tmp_path, "goodput.mean < 1 Gbps", code=2, error="has no value: it is inf")
+    failing(tmp_path, "goodput.mean < 1 Gbps", code=2, error="has no value: the measure is inf")
 
 
 # --- the grammar

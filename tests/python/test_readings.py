@@ -361,7 +361,11 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         # edits
         ('{ set."topology.delay" = "1 us" }', '{ set."run.seed" = 5 }', "the scale sets the seeds"),
         ('{ set."topology.delay" = "1 us" }', "{ set.run = { seed = 5 } }", "the scale sets the seeds"),
-        ("{ measures.", '{ at.scheme = "PFC", measures.', "excludes measures, which apply to all points"),
+        (
+            "{ measures.",
+            '{ at.scheme = "PFC", measures.',
+            "cannot be combined with measures, which apply to all points",
+        ),
         ('measures.mean.stat = "p99"', 'measures.mean.stat = "p9999"', _STATISTICS),
         ('measures.mean.stat = "p99"', 'measures.mean.sttat = "p99"', "unknown key"),
         ('measures.mean.stat = "p99"', 'measures.mean.kind = "foo"', "unknown name"),

@@ -343,7 +343,7 @@ def test_a_record_is_marked_as_stale_if_and_only_if_it_differs(tiny: Path, chang
         assert found_marked == []
     else:
         assert found == []
-        assert found_marked == ["it is marked as stale, but nothing differs: remove the mark"]
+        assert found_marked == ["the record is marked as stale, but nothing differs: remove the mark"]
 
 
 def test_an_experiment_with_only_analyses_needs_no_witness(tiny: Path) -> None:

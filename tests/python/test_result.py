@@ -71,7 +71,7 @@ def test_drops_and_unfinished_flows_always_show(tmp_path: Path) -> None:
 def test_drops_under_best_effort_are_reported(tmp_path: Path) -> None:
     summary = Result.load(write_result(tmp_path, unpromised_drops=1234)).summary
     facts = {fact.label: (fact.value, fact.state) for fact in summary.verdicts()}
-    assert facts["Lossless"] == ("1,234 dropped: not guaranteed with this flow control and headroom", "bad")
+    assert facts["Lossless"] == ("1,234 dropped: no guarantee against loss with this flow control and headroom", "bad")
     assert summary.exit_code == 0
 
 

@@ -156,7 +156,7 @@ def test_what_another_sweep_makes_is_waited_for(tiny: Path) -> None:
     # This process runs the jobs that the other process leaves without a result.
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
-    assert "another sweep has claimed 8 runs of these: waiting for it" in first
+    assert "waiting for another sweep, which has claimed 8 runs of this sweep" in first
     assert "another sweep" not in errors
     assert "8 completed" in output
 

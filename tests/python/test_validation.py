@@ -35,7 +35,7 @@ MEASURES = [
     ('kind = "flows", up_to = "many B"', '"many B"', "does not start with a number"),
     ('kind = "flows", to = "9 us"', "to =", "unknown key"),
     ('kind = "samples", table = "queues"', "{", "queues have no column used_bytes"),
-    ('kind = "throughput", hosts = ["h0"], role = "incast"', "{", "use only one kind"),
+    ('kind = "throughput", hosts = ["h0"], role = "incast"', "{", "remove either hosts and direction, or role and tag"),
     ('kind = "pauses", value = "hops", stat = "rate"', "{", '`value` has no effect with stat = "rate"'),
     ('kind = "throughput", role = "incast"', "{", "probes.goodput is not true"),
     ('kind = "ingress", value = "headroom"', "{", "probes.ingress is not true"),

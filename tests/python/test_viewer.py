@@ -373,7 +373,10 @@ def test_unviewable_results_are_explained(tmp_path: Path) -> None:
         (tmp_path / "none", "is not a result directory"),
         (nothing, "is not a result directory: it holds no run.json"),
         (half, "holds an incomplete result: its run was killed or is in progress"),
-        (older, "has tables of version 1, written by Backwater 0.1.0; this one reads versions 2 and 3: run the"),
+        (
+            older,
+            "has tables of version 1, written by Backwater 0.1.0; this version of Backwater reads versions 2 and 3: run",
+        ),
     ):
         command_line("view", str(directory), "--no-browser", code=2, error=message)
 

@@ -118,13 +118,18 @@ def test_files_of_the_scenario_are_relative_to_base(tmp_path: Path) -> None:
     document = {"run": {"until": "20 us"}, "topology": {"kind": "star", "hosts": 3}, "traffic": [traffic]}
     result = backwater.run(Scenario.from_dict(document, base_dir=tmp_path), tmp_path / "result")
     refused = command_line("why", str(result.directory), "0", code=2, error='sizes.path = "sizes.cdf"')
-    assert "cannot be run again\n  hint: set --base to the folder of its relative paths" in refused.stderr
+    assert (
+        "cannot be run again\n  hint: set --base to the folder to which relative paths in the scenario refer"
+        in refused.stderr
+    )
     command_line("why", str(result.directory), "0", "--base", str(tmp_path), code=0)
 
 
 def test_old_and_partial_results_are_errors(tmp_path: Path) -> None:
     old = write_result(tmp_path / "old", schema_version=1)
-    with pytest.raises(ResultError, match=r"has tables of version 1, written by Backwater 0\.1\.0; this one reads"):
+    with pytest.raises(
+        ResultError, match=r"has tables of version 1, written by Backwater 0\.1\.0; this version of Backwater reads"
+    ):
         Result.load(old)
     half = tmp_path / "half"
     half.mkdir()

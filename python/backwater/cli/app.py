@@ -38,7 +38,7 @@ _CONVERT: Final = {
 }
 _HEADROOM: Final = {
     "plan": "Compute a switch's headroom, and the buffer that SIH, DSH and other schemes leave to share.",
-    "chips": "List switching chips and the share of their buffer for headroom, at 1.5 us link delay (DSH Figure 4).",
+    "chips": "List switching chips and the share of their buffer for headroom, at 1.5 us link delay (Figure 4 of DSH).",
     "check": "Check whether a SONiC buffer configuration reserves enough headroom for the worst case.",
 }
 

@@ -35,7 +35,7 @@ Overrides = Annotated[
     ),
 ]
 ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.")]
-Base = Annotated[Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in scenarios.")]
+Base = Annotated[Path, typer.Option("--base", metavar="DIR", help="Folder to which relative paths in scenarios refer.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Scale = Annotated[str | None, typer.Option("--scale", help="Scale of the experiment (default: the first in its file).")]
 
@@ -52,7 +52,7 @@ def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:
 
 
 def require_files(*paths: Path | None) -> None:
-    """Raises UsageError if a file does not exist, or if it is none, such as a directory."""
+    """Raises UsageError if a path does not exist, or is not a file, such as a directory."""
     for path in paths:
         if path is not None and not path.is_file():
             raise UsageError(f"{path} is not a file" if path.exists() else f"file {path} does not exist")

@@ -26,7 +26,7 @@ def report(
 
 
 def _labelled(directories: list[Path]) -> dict[str, ResultDirectory]:
-    """Loads results and labels them: several by the shortest distinct ends of their paths, one by its name."""
+    """Loads results by label: the scenario's name for one result, the shortest distinct ends of paths for several."""
     if len(directories) == 1:
         result = ResultDirectory.load(directories[0])
         return {result.summary.name: result}

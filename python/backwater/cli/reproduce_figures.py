@@ -92,7 +92,7 @@ def run_and_draw(
 
 
 def _warn_if_held_up(study: Study, store: Store) -> None:
-    """Warns if runs of the reference have PAUSEs, drops or retransmissions: it is then a poor upper bound."""
+    """Warns of PAUSEs, drops or retransmissions in runs of the reference, which is then a poor upper bound."""
     reading = study.experiment.reading
     if reading is None or reading.name != readings.REFERENCE:
         return

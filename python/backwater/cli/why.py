@@ -49,7 +49,9 @@ def why(
         except _core.ScenarioError as error:
             console.diagnostics(error.diagnostics)
             refusal = f"the scenario of {directory} cannot be run again"
-            raise UsageError(refusal, "set --base to the folder of its relative paths") from None
+            raise UsageError(
+                refusal, "set --base to the folder to which relative paths in the scenario refer"
+            ) from None
     if flow is None:
         console.out.print(console.table(listed))
         return

@@ -173,5 +173,5 @@ def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: R
             raise condition.error("measure", f"{of} has no value: none of {flows} has finished")
     found = measure.evaluate(run)
     if found is None or not math.isfinite(found):
-        raise condition.error("measure", f"{of} has no value: it is {'missing' if found is None else found}")
+        raise condition.error("measure", f"{of} has no value: the measure is {'missing' if found is None else found}")
     return found

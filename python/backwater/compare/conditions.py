@@ -177,4 +177,6 @@ def _limit(text: str, span: tuple[int, int], limit: str, of: str) -> float:
     try:
         return read(limit) / divisor
     except ValueError as error:
-        raise ConditionError(text, span, str(error), f"a number without a unit is in {of}, {share}") from None
+        raise ConditionError(
+            text, span, str(error), f"write a value with a unit, a plain number in {of}, {share}"
+        ) from None

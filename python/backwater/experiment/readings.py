@@ -248,7 +248,7 @@ def _check_edit(
     if "run.seed" in edit.set or (isinstance(of_run, Mapping) and "seed" in of_run):
         yield Diagnostic((*where, "set"), "the scale sets the seeds", hint="remove run.seed")
     if edit.at and edit.measures:
-        yield Diagnostic((*where, "at"), "excludes measures, which apply to all points")
+        yield Diagnostic((*where, "at"), "cannot be combined with measures, which apply to all points")
     of = [content for name, content in known.items() if _is_of(edit, name)]
     if not of:
         return

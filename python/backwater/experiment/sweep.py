@@ -147,7 +147,7 @@ def run(
             left = busy
             if left:
                 if not is_told:
-                    tell(f"another sweep has claimed {counted(len(left), 'run')} of these: waiting for it")
+                    tell(f"waiting for another sweep, which has claimed {counted(len(left), 'run')} of this sweep")
                     is_told = True
                 time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:

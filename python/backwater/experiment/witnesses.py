@@ -75,7 +75,7 @@ def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[
     """
     differences = [*_differences(experiment, record, fingerprint_of)]
     if record.stale:
-        return [] if differences else ["it is marked as stale, but nothing differs: remove the mark"]
+        return [] if differences else ["the record is marked as stale, but nothing differs: remove the mark"]
     return [f"{difference}: record it again, or say why in `stale`" for difference in differences]
 
 
@@ -83,7 +83,7 @@ def _differences(experiment: Experiment, record: Record, fingerprint_of: Callabl
     if record.definition != definition(experiment, record.scale):
         yield "the experiment file has changed"
     if experiment.content.needs_runs and not record.witnesses:
-        yield "it has no witness"
+        yield "the record has no witness"
     grid = experiment.points(experiment.content.first_scale)
     for witness in record.witnesses:
         point = Point(witness.place, witness.seed)

@@ -46,8 +46,9 @@ def schemes(plan: HeadroomPlan, title: str) -> View:
         f"buffer {style.size(switch.buffer)}",
         ("scheme", "per port", "headroom", "of the buffer", "private", "left to share", "first threshold", "may drop"),
         rows,
-        note=f"first threshold: pauses a queue of an otherwise empty switch, {switch.alpha:g} (alpha) times the buffer "
-        f"left to share; oversubscribed: the headroom pool has {switch.ratio:.0%} of the headroom of all queues",
+        note="first threshold: length at which a queue of an otherwise empty switch is paused, alpha "
+        f"({switch.alpha:g}) times the buffer left to share; oversubscribed: scheme whose headroom pool has "
+        f"{switch.ratio:.0%} of the headroom of all queues",
     )
 
 

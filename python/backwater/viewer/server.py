@@ -45,7 +45,7 @@ class Shown:
         label: Label of the run.
         result: The result.
         view: Directory of the viewer's files.
-        base: Base of relative paths in the scenario.
+        base: Folder to which relative paths in the scenario refer.
     """
 
     label: str

@@ -76,7 +76,8 @@ def memory(name: str, estimate: Estimate) -> View:
         (what, "" if count is None else f"{count:,}", f"{size / count:,.0f} B" if count else "", style.size(size))
         for what, count, size in estimate.parts
     ]
-    note = f"estimated from the first {style.duration(estimate.simulated_ps)}; without the interpreter's memory"
+    estimated = style.duration(estimate.simulated_ps)
+    note = f"estimated from the first {estimated} of simulated time; without the interpreter's memory"
     return View(
         f"Memory of {name}",
         ("part", "number", "each", "total"),

@@ -40,7 +40,7 @@ def explain(
         result: The result of a run.
         flow: Number of the flow.
         threads: Number of threads of a rerun.
-        base_dir: Base of relative paths in the scenario.
+        base_dir: Folder to which relative paths in the scenario refer.
         progress: Called about ten times a second during a rerun.
 
     Raises:

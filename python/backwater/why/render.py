@@ -189,7 +189,7 @@ def tables(found: Explanation) -> list[View]:
     of = "that completed the flow" if found.flow["fct_ps"] is not None else "that the receiver waits for"
     steps = View(f"Packet {of}", _HEADERS, _rows(found, found.steps, found.total_ps), text_columns=2)
     rows = _rows(found, found.packets[:MOST], sum(wait.length_ps for wait in found.packets))
-    note = "Totals of all packets, from the start of their serialisation at the source."
+    note = "Sums over all packets; the time of a packet begins with its serialisation at the source."
     if len(found.packets) > MOST:
         note += f" The longest {MOST} of {len(found.packets)} waits are shown."
     everything = View(f"All {found.delivered:,} packets delivered", _HEADERS, rows, text_columns=2, note=note)

@@ -31,7 +31,7 @@ class Rerun:
         result: The result.
         rows: The flows' rows of `flows.parquet`.
         threads: Number of threads.
-        base_dir: Base of relative paths in the scenario.
+        base_dir: Folder to which relative paths in the scenario refer.
         progress: Called about ten times a second.
     """
 

@@ -9,7 +9,7 @@ from backwater.headroom import plan, views
 
 
 def headroom_chips(classes: Classes = 8, output: Chart = None) -> None:
-    """List switching chips and the share of their buffer for headroom, at 1.5 us link delay (DSH Figure 4)."""
+    """List switching chips and the share of their buffer for headroom, at 1.5 us link delay (Figure 4 of DSH)."""
     require_suffix(output, ".svg")
     like = plan.Switch(10**11, units.picoseconds("1.5 us"), classes=classes)
     plans = [(chip, plan.of_chip(chip, like)) for chip in plan.chips().values()]

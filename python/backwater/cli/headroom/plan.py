@@ -50,7 +50,13 @@ def headroom_plan(
     ] = "3000 B",  # type: ignore[assignment]
     alpha: Annotated[float, typer.Option("--alpha", min=0, max=64, help="Alpha of the dynamic threshold.")] = 1 / 16,
     ratio: Annotated[
-        float, typer.Option("--ratio", min=0, max=1, help="Oversubscribed pool, as a fraction of all headroom.")
+        float,
+        typer.Option(
+            "--ratio",
+            min=0,
+            max=1,
+            help="Size of the oversubscribed headroom pool, as a fraction of the headroom of all queues.",
+        ),
     ] = 0.8,
     generation: Generation = 4,
     small_packets: Annotated[

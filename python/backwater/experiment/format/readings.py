@@ -60,7 +60,7 @@ class Part(Table):
 
 
 class Guard(Claim):
-    """One of our claims; it lowers a reading's score if its mean over seeds is not as expected.
+    """One of our claims. If its measure's mean over seeds is not as expected, the reading's score is lowered.
 
     Attributes:
         figure: The experiment with the measure.

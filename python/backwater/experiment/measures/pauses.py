@@ -29,7 +29,7 @@ class PausesMeasure(StatisticMeasure, Window):
     Attributes:
         value: `hops`, the number of [links that PAUSEs crossed](../guide/results.md#pausesparquet) from the congested
             port, where it is known; `duration` of the pauses that have ended, in µs.
-        relayed: Only pauses that a server has relayed (true), or only the others (false).
+        relayed: Only pauses that a server has relayed (true), or only pauses that no server has relayed (false).
         layer: Only pauses whose PAUSE was sent by a switch of this [layer](../guide/results.md#switchesparquet). Layer
             1 is next to the hosts.
         by: Only pauses whose PAUSE was sent by one of these switches, by name or pattern.

@@ -25,7 +25,7 @@ class ReorderingMeasure(ResultMeasure):
         role: Only packets of flows of this role.
         tag: Only packets of flows of this part of the traffic.
         of: Packets that the statistic covers: `disordered` packets (the result is 0 if there are none), or `all`
-            packets, where the degree of the others is 0.
+            packets, where packets that arrive in order have degree 0.
         stat: `mean`, `min`, `max`, `sum`, `count` or a percentile; or `share`, the fraction of disordered packets.
     """
 

@@ -21,10 +21,10 @@ class SampleMeasure(StatisticMeasure, Window):
 
     Attributes:
         table: Table with the samples.
-        column: Column of the table: `bytes` of queues, one of the others of buffers.
+        column: Column of the table: `bytes` for queues, one of the other columns for buffers.
         nodes: Only these nodes, by name or pattern.
         stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile. The tables omit empty queues and
-            buffers, so a mean covers the others only.
+            buffers, so a mean covers only those that hold bytes.
     """
 
     needs = ("samples",)
@@ -40,7 +40,7 @@ class SampleMeasure(StatisticMeasure, Window):
     def _column_of_table(self) -> Self:
         if (self.table == "queues") != (self.column == "bytes"):
             raise ValueError(
-                f"{self.table} have no column {self.column}: queues have only the column bytes, buffers all others"
+                f"{self.table} have no column {self.column}: queues have the column bytes, buffers have all others"
             )
         return self
 

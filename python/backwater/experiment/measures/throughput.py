@@ -47,7 +47,10 @@ class Throughput(Selection):
     @pydantic.model_validator(mode="after")
     def _frames_or_payload(self) -> Self:
         if self.of_flows and (self.hosts or self.direction):
-            raise ValueError("hosts and direction select frames, role and tag the payload of flows: use only one kind")
+            raise ValueError(
+                "hosts and direction select frames, but role and tag select payload of flows: remove either hosts and "
+                "direction, or role and tag"
+            )
         if self.ports and (self.of_flows or self.hosts or self.direction):
             raise ValueError("ports select the frames that they send: remove hosts, direction, role and tag")
         if self.of_flows and self.as_ == "share":
