@@ -1,12 +1,12 @@
-//! Growth rate of a queue, measured at arrivals: it predicts the length at the time when a notice
-//! takes effect.
+//! Growth rate of a queue, measured at arrivals. The rate predicts the queue's length at the time
+//! when a notice takes effect.
 
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
 /// Two lengths of a queue and their times, the older one first. The newer length is less than an
 /// interval old at the last packet. The older length is one to two intervals older than the newer
-/// length. After two intervals without a packet, both have the same time.
+/// length. After two intervals without a packet, both lengths have the same time.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 pub(super) struct Lengths([(Time, u64); 2]);
 
@@ -15,7 +15,7 @@ impl Lengths {
     pub(super) fn measure(&mut self, length: u64, now: Time, interval: Duration) {
         let age = now.since(self.0[1].0);
         if age >= interval {
-            // A length from before a break of at least two intervals has no meaning.
+            // A length from before a break of at least two intervals does not count.
             let is_recent = age.ps() / 2 < interval.ps();
             self.0 = [if is_recent { self.0[1] } else { (now, length) }, (now, length)];
         }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     /// Growth is measured over at least 10 us and less than 30 us. A shrinking queue has negative
-    /// growth, and lengths from before a break do not count.
+    /// growth, and lengths from before a break of 20 us do not count.
     #[test]
     fn growth_uses_recent_lengths() {
         let mut lengths = Lengths::default();

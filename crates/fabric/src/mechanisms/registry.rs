@@ -92,7 +92,7 @@ macro_rules! configuration {
             }
 
             /// Registers a mechanism of another crate under a name for scenarios, until the process
-            /// ends. Its options may contain a mechanism of the same slot: a built-in one, or one
+            /// ends. The options may contain a mechanism of the same slot: a built-in one, or one
             /// that is already registered.
             ///
             /// # Errors

@@ -39,8 +39,8 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Copy> Pool<T> {
-    /// Reserves addresses for `items`. Unused room takes no memory. If addresses are scarce, the
-    /// pool reserves less.
+    /// Returns a pool that reserves addresses for `items` items. Unused room takes no memory. If
+    /// addresses are scarce, the pool reserves less.
     pub(crate) fn with_room(items: usize) -> Pool<T> {
         let mut pool = Pool::default();
         if pool.items.try_reserve_exact(items).is_ok() && items >= LARGE {
@@ -49,7 +49,7 @@ impl<T: Copy> Pool<T> {
         pool
     }
 
-    /// Returns the peak number of items with room, and their memory.
+    /// Returns the peak number of items for which the pool has taken memory, and the pool's memory.
     pub(crate) fn memory(&self) -> Share {
         let lists = self.next.heap_bytes() + self.free.heap_bytes();
         Share { count: self.items.len() as u64, bytes: size_of_val(&*self.items) as u64 + lists }

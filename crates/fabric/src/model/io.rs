@@ -71,8 +71,8 @@ pub(crate) struct PendingActions {
     /// Number of pending reports. Observers receive reports before any other action runs: the
     /// report of an opened gate precedes the departures from the gate's queue.
     reports: u32,
-    /// Link-local frames to send; true if causes travel with the frame. They are queued before
-    /// other actions run, so that a resumed port does not send waiting packets first.
+    /// Link-local frames to send; true if causes travel with the frame. The frames are queued
+    /// before other actions run, so that a resumed port does not send waiting packets first.
     controls: VecDeque<(PortIx, Control, bool)>,
     /// Causes, in the order of the frames.
     causes: VecDeque<Causes>,

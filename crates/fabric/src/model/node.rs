@@ -235,7 +235,8 @@ impl Node {
         hooks.on_wake(&mut View::new(env.now, env.fabric, &mut io.access_for(owner, buffer)));
     }
 
-    /// Announces a flow that will start here, later than all flows announced before.
+    /// Adds a flow to the flows that this node will start. Flows must be added in the order of
+    /// their start times.
     pub fn expect_flow<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
         Nic::new(self, env).expect_flow(flow);
     }

@@ -372,7 +372,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     // -------------------------------------------------------------------------------------- depart
 
-    /// Lets a packet that was taken from `queue` depart: it starts on the wire now.
+    /// Lets a packet that was taken from `queue` depart: its transmission starts now.
     #[inline(always)]
     fn depart(&mut self, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
         let Body::Packet(headers) = &mut packet.frame.body else { unreachable!("link-local frames are in no queue") };

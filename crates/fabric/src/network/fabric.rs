@@ -1,5 +1,5 @@
-//! State that all nodes of a running network share and no node changes: wiring, routes, active
-//! flows, sizes.
+//! State that all nodes of a running network share and that no node changes: wiring, routes, active
+//! flows, and values derived from the specification.
 
 use crate::contract::need::unmet;
 use crate::contract::{

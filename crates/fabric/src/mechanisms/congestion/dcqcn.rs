@@ -2,12 +2,12 @@
 //! recover their rates.
 //!
 //! Two variants of the reaction point exist. The paper's variant cuts the rate on every CNP and
-//! recovers by a timer and a byte counter. The variant of ConnectX firmware and of the ns-3
-//! simulators checks for CNPs at fixed intervals, and has a byte counter only if one is set. This
-//! module implements both: a `decrease_interval` of zero cuts at once.
+//! recovers by a timer and a byte counter. The variant of ConnectX firmware, of the HPCC simulator
+//! and of its descendants checks for CNPs at fixed intervals. Only firmware has a byte counter by
+//! default. This module implements both: a `decrease_interval` of zero cuts at once.
 //!
-//! No timer events are needed: clocks catch up when a CNP arrives or a packet is paced. Only then
-//! can their effect be observed.
+//! Without `repace`, no timer events are needed: a flow's clocks catch up when a CNP or ACK
+//! arrives, or a packet is sent. Between these events, nothing depends on the clocks.
 
 use super::ecn::{EcnConfig, EcnMarker, EcnOptions};
 use super::parameters::parameters;
@@ -31,10 +31,10 @@ pub enum DcqcnProfile {
     Paper,
     /// The original authors' ns-3 code.
     AuthorsNs3,
-    /// The HPCC simulator's run script ("dcqcn"), scaled with the link rate.
+    /// The HPCC simulator's run script ("dcqcn"); rate increases scale with the link rate.
     #[default]
     HpccNs3,
-    /// The HPCC simulator's run script ("dcqcn_paper").
+    /// The HPCC simulator's run script ("dcqcn_paper"); rate increases scale with the link rate.
     HpccNs3Paper,
     /// The configuration file shipped with the HPCC, PowerTCP and Pyrrha simulators.
     ConfigTxt,
@@ -59,7 +59,7 @@ pub enum DcqcnProfile {
 pub enum CnpMode {
     /// A bit in the ACK of the marked packet (the HPCC family of simulators).
     AckBit,
-    /// A separate CNP frame, at most one per flow and `cnp_interval`.
+    /// A separate CNP frame. A flow's receiver sends at most one CNP per `cnp_interval`.
     Frame,
 }
 
@@ -96,29 +96,31 @@ parameters! {
     additive_increase?: Rate,
     /// Hyper increase of the target rate.
     hyper_increase?: Rate,
-    /// Lowest rate.
+    /// Lowest rate of a flow.
     min_rate?: Rate,
-    /// True if every decrease lowers the target rate, even without an increase since the last
+    /// True if every decrease sets the target rate to the rate before the decrease. False if a
+    /// decrease keeps the target rate unless the rate has been increased since the previous
     /// decrease.
     clamp_target?: bool,
     /// Smallest percentage of the current rate that remains after a single decrease (NVIDIA's
-    /// `rpg_min_dec_fac`): 100 prevents decreases. Default 50 with `firmware`, and 0, no bound,
-    /// with other profiles. While alpha is at most 1, only values above 50 have an effect.
+    /// `rpg_min_dec_fac`): 100 prevents decreases. Default 50 with `firmware`, `200g`, `400g` and
+    /// `800g`, and 0, no bound, with other profiles. While alpha is at most 1, only values above 50
+    /// have an effect.
     #[schemars(range(min = 0, max = 100))]
     rpg_min_dec_fac?: u8,
-    /// Current and target rate to set on a flow's first CNP, if they are higher (NVIDIA's
+    /// Upper bound of the current and the target rate at a flow's first CNP (NVIDIA's
     /// `rate_to_set_on_first_cnp`). Default "0 bps", off.
     rate_to_set_on_first_cnp?: Rate,
     /// True if every new rate moves the departure of the packet being paced. Default: true with
-    /// `firmware`, false with other profiles. The simulators of those profiles fix a departure when
-    /// the previous packet departs.
+    /// `firmware`, `200g`, `400g` and `800g`, false with other profiles. The public simulators fix
+    /// a packet's departure when the previous packet departs.
     repace?: bool,
     /// Form of the receiver's reports.
     cnp?: CnpMode,
     /// Shortest time between two CNP frames of a flow.
     cnp_interval?: Duration,
     /// True if bytes in flight are limited to rate x base RTT (off in the paper and the HPCC
-    /// scripts, on in Pyrrha's). Needs `host.ack_every = 1`.
+    /// simulator's scripts, on in the Pyrrha simulator). Needs `host.ack_every = 1`.
     window: bool,
 }
 
@@ -133,7 +135,8 @@ impl DcqcnProfile {
         }
     }
 
-    /// Returns the ECN thresholds: ConWeave's, or 4 KB and 16 KB per Gb/s (HPCC, section 5.1).
+    /// Returns the ECN thresholds. A profile made for a link rate has 4 KB and 16 KB per Gb/s of
+    /// the port (section 5.1 of HPCC's paper). Other profiles have the thresholds of ConWeave.
     fn ecn(self) -> EcnConfig {
         let scaled = |rate: Rate| {
             let per_gbps = rate.bps() / 1_000_000_000;
@@ -154,7 +157,7 @@ impl DcqcnProfile {
             increase_interval: us(60),
             byte_counter: Bytes(300_000),
             gain: 1.0 / 256.0,
-            // The variants of the firmware set alpha to 1 on the first CNP.
+            // In all other profiles, alpha is 1 at the first CNP.
             initial_alpha: 0.5,
             fast_recovery_steps: 5,
             additive_increase: mbps(40),
@@ -449,8 +452,8 @@ impl Dcqcn {
         }
     }
 
-    /// Takes one step of recovery at a clock tick: fast recovery, then additive, then hyper
-    /// increase (section 5.1, Figure 7).
+    /// Takes one step of recovery, at a tick of the timer or of the byte counter. The numbers of
+    /// steps taken select fast recovery, additive increase or hyper increase.
     fn increase(&mut self, clock: Clock) {
         let Some(limited) = &mut self.limited else { return };
         let parameters = &self.parameters;

@@ -56,7 +56,7 @@ pub struct EcnConfig {
 }
 
 impl Default for EcnConfig {
-    /// Returns 100 KB, 400 KB and 0.2 (ConWeave, PortFC).
+    /// Returns 100 KB as Kmin, 400 KB as Kmax and 0.2 as Pmax (ConWeave, PortFC).
     fn default() -> Self {
         EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: None }
     }

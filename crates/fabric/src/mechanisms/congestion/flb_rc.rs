@@ -112,7 +112,7 @@ pub struct FlbRc {
 enum State {
     /// At line rate.
     Free,
-    /// Stopped while the flow is congested at these ports.
+    /// Stopped, until each port in `at` reports that congestion has ended, or until `until`.
     Stopped {
         #[get_size(ignore)]
         at: ArrayVec<PortId, MOST_ROOTS>,

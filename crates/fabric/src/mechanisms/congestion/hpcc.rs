@@ -23,7 +23,8 @@ pub struct HpccConfig {
     /// Target utilisation. Default 0.95 (paper).
     #[schemars(range(min = 0.01, max = 1.0))]
     pub eta: f64,
-    /// Additive steps before a multiplicative one. Default 5 (paper); the public simulator ships 0.
+    /// Number of additive steps before a multiplicative step. Default 5 (paper); the public
+    /// simulator ships 0.
     pub max_stage: u32,
     /// Additive increase as a rate: W_ai = rate x T. Default 0.4 Mb/s per Gb/s of the host's link
     /// (HPCC simulator).
@@ -31,8 +32,8 @@ pub struct HpccConfig {
     /// Base round-trip time T. Default: the longest of any pair of hosts, computed from the
     /// topology.
     pub base_rtt: Option<Duration>,
-    /// Lowest rate. Default 100 Mb/s (the HPCC simulator's example configuration; its run script
-    /// has 1000 Mb/s).
+    /// Lowest rate of a flow. Default 100 Mb/s (the HPCC simulator's example configuration; its run
+    /// script has 1000 Mb/s).
     pub min_rate: Rate,
     /// Encoding of a port's rate in the header.
     pub rate_code: RateCode,
@@ -109,8 +110,8 @@ pub struct Hpcc {
     /// Moving average of the busiest hop's utilisation, U.
     utilisation: f64,
     stage: u32,
-    /// Payload bytes sent before the reference was committed; 0 before the first ACK. A rate set by
-    /// another control resets it to 0 until the next ACK.
+    /// Payload bytes sent before the reference was committed; 0 before the first ACK, and from
+    /// `set_rate` until the next ACK.
     committed_at: u64,
     /// True if another control has set the rate and no packet sent since then is acknowledged. ACKs
     /// of earlier packets report congestion that the new rate accounts for.

@@ -33,15 +33,15 @@ pub struct MpRdmaConfig {
     #[schemars(range(min = 1.0, max = 1000000.0))]
     pub initial_cwnd: Option<f64>,
     /// Number of packets by which an acknowledged packet may be behind the highest acknowledged
-    /// one. If it is further behind, its path counts as slow. Default 32 (the paper and its
-    /// re-implementation).
+    /// one. The path of a packet that is further behind counts as slow. Default 32 (the paper and
+    /// its re-implementation).
     pub reordering: u32,
     /// Packets taken off the window by an ACK of a slow path, in addition to the effect of a mark.
     /// Default 1 (the re-implementation; the paper's value is not certain).
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub slow_path_cut: f64,
-    /// Probability that a packet takes a new random path instead of its ACK's path. Default 0.01
-    /// (the paper; the re-implementation has none).
+    /// Probability that a packet takes a new random path instead of the path of the ACK that
+    /// releases the packet. Default 0.01 (the paper; the re-implementation has none).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub probing: f64,
 }
@@ -212,7 +212,7 @@ pub struct MpRdma {
     highest: Psn,
     /// Packet number after the highest one sent.
     sent: Psn,
-    /// Packets sent more than once and not yet acknowledged. Their ACKs do not identify a path.
+    /// Packets sent more than once and not yet acknowledged. Their ACKs do not count as late.
     repeated: BTreeSet<Psn>,
     draws: Stream,
 }
@@ -277,8 +277,8 @@ impl ReactionPoint for MpRdma {
             self.repeated.pop_first();
         }
         self.cwnd = (self.cwnd + change - if is_late { self.slow_path_cut } else { 0.0 }).max(1.0);
-        // The ACK releases one packet in place of the packet that has left the network, and more
-        // packets by the growth of the window.
+        // The ACK releases one packet in place of the packet that has left the network, and one
+        // packet for each whole packet by which the window has grown.
         let released = (self.packets() + 1).saturating_sub(before) as usize;
         let path = ack.path.filter(|_| !is_late);
         self.latest = path.or(self.latest);
@@ -301,8 +301,10 @@ impl ReactionPoint for MpRdma {
         self.cwnd = (self.bdp * self.rate.bps() as f64 / self.line_rate.bps() as f64).max(1.0);
     }
 
-    /// Returns the path of the last ACK with an unused release; otherwise the path of the last ACK
-    /// that was not late; before the first ACK, a random path.
+    /// Returns the path for packet `psn`, which is sent now: the path of the last ACK that has
+    /// released a packet not yet sent. If no such packet is left, the path is that of the last ACK
+    /// that was not late. With probability `probing`, and if no ACK has named a path yet, the path
+    /// is random.
     fn path(&mut self, psn: Psn, _now: Time) -> Option<Entropy> {
         if psn < self.sent {
             self.repeated.insert(psn);

@@ -67,7 +67,7 @@ pub struct PcnConfig {
     /// Largest weight of an increase. Default 0.5 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_max: f64,
-    /// Lowest rate. Default 100 Mb/s (a public implementation).
+    /// Lowest rate of a flow. Default 100 Mb/s (a public implementation).
     pub min_rate: Rate,
     /// True if every new rate moves the departure of the packet being paced. Default false: the
     /// public re-implementations descend from simulators that fix a departure when the previous

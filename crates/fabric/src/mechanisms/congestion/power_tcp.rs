@@ -62,7 +62,7 @@ pub struct PowerTcpConfig {
     /// Base round-trip time tau. Default: the longest of any pair of hosts, computed from the
     /// topology.
     pub base_rtt: Option<Duration>,
-    /// Lowest rate. Default 100 Mb/s (authors' simulator).
+    /// Lowest rate of a flow. Default 100 Mb/s (authors' simulator).
     pub min_rate: Rate,
 }
 
@@ -134,7 +134,7 @@ pub struct PowerTcp {
     base_rtt: Duration,
     /// Rate in use, b/s.
     current: f64,
-    /// Window in use, in proportion to the rate: line rate times base RTT at line rate.
+    /// Window in use, in bytes: the rate in use times base RTT.
     window: u64,
     /// Rate one round trip ago, b/s.
     old: f64,
@@ -196,7 +196,8 @@ impl PowerTcp {
         self.power = (1.0 - weight) * self.power + weight * power;
     }
 
-    /// Updates the rate: W = gamma (W_old / power + beta) + (1 - gamma) W. The target `power` is 1.
+    /// Updates the rate: W = gamma (W_old / power + beta) + (1 - gamma) W. A `power` of 1 is the
+    /// target.
     fn update(&mut self, power: f64) {
         self.use_rate(self.gamma * (self.old / power + self.additive_increase) + (1.0 - self.gamma) * self.current);
     }
@@ -297,7 +298,8 @@ impl ReactionPoint for PowerTcp {
         }
     }
 
-    /// Reports the hop with the greatest power, or the delay, if it exceeds the target.
+    /// Reports the hop with the greatest power if this power exceeds the target. Without telemetry,
+    /// reports the delay if it exceeds the longest round-trip time that is no sign of congestion.
     fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
         match &self.meter {
             Meter::Telemetry { eta, previous } => {

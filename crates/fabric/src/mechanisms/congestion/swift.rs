@@ -50,10 +50,10 @@ parameters! {
     /// Largest addition to the target by a small window (flow scaling); "0 s" switches flow scaling
     /// off.
     fs_range?: Duration,
-    /// Window at which flow scaling adds the most.
+    /// Window, in packets, at which flow scaling adds the most.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     fs_min_cwnd?: f64,
-    /// Window from which on flow scaling adds nothing.
+    /// Window, in packets, from which on flow scaling adds nothing.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     fs_max_cwnd?: f64,
     /// Additive increase: packets per round trip.
@@ -65,18 +65,18 @@ parameters! {
     /// Largest share of the window that one decrease takes off.
     #[schemars(range(min = 0.0, max = 1.0))]
     max_mdf?: f64,
-    /// Smallest window.
+    /// Smallest window, in packets.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     min_cwnd?: f64,
-    /// Largest window.
+    /// Largest window, in packets.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     max_cwnd?: f64,
-    /// Initial window of a flow.
+    /// Initial window of a flow, in packets.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     initial_cwnd?: f64,
     /// Weight of the past in the smoothed round-trip time, which paces packets and limits decreases
-    /// to one per round trip. The delay of each packet, not the smoothed one, is compared with the
-    /// target.
+    /// to one per round trip. The delay of each packet, not the smoothed round-trip time, is
+    /// compared with the target.
     #[schemars(range(min = 0.0, max = 0.999))]
     rtt_weight?: f64,
 }
@@ -85,7 +85,7 @@ parameters! {
 /// the paper).
 const TIMEOUTS_TO_RESET: u32 = 5;
 
-/// Queueing that the target includes.
+/// Default queueing delay that the target includes.
 const QUEUEING: Duration = Duration::from_us(8);
 
 /// Largest addition of flow scaling, as a multiple of the target over the longest path (htsim: 5 of

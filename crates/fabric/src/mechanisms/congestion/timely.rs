@@ -24,7 +24,8 @@ pub enum TimelyProfile {
     /// The HPCC simulator's run script ("timely"), whose increases scale with the link rate.
     #[default]
     HpccNs3,
-    /// The Pyrrha simulator's configuration: fixed increases. Its runs also have `window = true`.
+    /// The Pyrrha simulator's configuration: fixed increases. The simulator's runs also limit the
+    /// bytes in flight (`window = true`).
     PyrrhaNs3,
 }
 
@@ -34,7 +35,8 @@ parameters! {
 
     /// Set of parameters that the options below override.
     profile: TimelyProfile,
-    /// Weight alpha of a new difference of round-trip times in their moving average, 0 to 1.
+    /// Weight alpha, 0 to 1, of the newest difference of two round-trip times in the moving average
+    /// of these differences.
     #[schemars(range(min = 0.0, max = 1.0))]
     gain?: f64,
     /// Factor beta of a multiplicative decrease, 0 to 1.
@@ -50,10 +52,10 @@ parameters! {
     additive_increase?: Rate,
     /// Increase after five consecutive increases (hyperactive increase, HAI).
     hyper_increase?: Rate,
-    /// Lowest rate.
+    /// Lowest rate of a flow.
     min_rate?: Rate,
     /// True if bytes in flight are limited to rate x base RTT (off in the paper and the HPCC
-    /// script, on in Pyrrha's runs). Needs `host.ack_every = 1`.
+    /// simulator's script, on in the Pyrrha simulator's runs). Needs `host.ack_every = 1`.
     window: bool,
     /// True if every new rate moves the departure of the packet being paced. Default false: in the
     /// paper's pacing engine (section 5) and in the simulators, a departure is fixed when it is

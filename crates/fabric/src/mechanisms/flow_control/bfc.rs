@@ -1,9 +1,9 @@
-//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): each port has a few queues. Flows are
-//! spread over them while free queues remain, and each queue is paused on its own.
+//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): each port has a few queues. A new flow
+//! takes a free queue while there is one, and each queue is paused on its own.
 //!
-//! Every packet carries the number of its upstream queue. A packet that finds its queue long is
-//! counted against that number until it departs. While any packet is counted, the upstream queue is
-//! paused.
+//! Every packet carries the number of its upstream queue. A packet that finds its egress queue long
+//! is counted against the upstream queue until the packet departs. While any packet is counted
+//! against an upstream queue, that queue is paused.
 
 use super::hops::PerHop;
 use crate::contract::{
@@ -28,11 +28,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct BfcConfig {
     /// Queues per port of a switch, in addition to the control queue. Default 32 (the paper's;
-    /// Pyrrha also compares with 128).
+    /// Pyrrha's paper also compares with 128).
     #[schemars(range(min = 1, max = 240))]
     pub queues: u16,
     /// Queues per port of a host: flows share queues only if there are more flows than queues.
-    /// Default 240, as many as the field in packets can name (the paper's network cards have one
+    /// Default 240, as many as a packet's queue field can name (the paper's network cards have one
     /// queue per flow).
     #[schemars(range(min = 1, max = 240))]
     pub host_queues: u16,
@@ -48,12 +48,13 @@ pub struct BfcConfig {
     pub acks: Acks,
 }
 
-/// Treatment of ACKs in a data class by BFC's queues. Hosts have no such queues for ACKs: ACKs
-/// never wait there.
+/// Treatment of ACKs in a data class by BFC's queues. Hosts have no such queues for ACKs, so ACKs
+/// never wait at hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acks {
-    /// ACKs join their flow's queue in their direction and wait with it, but cause no PAUSE.
+    /// ACKs are queued like data in their direction and wait while their queue is paused, but cause
+    /// no PAUSE.
     #[default]
     Wait,
     /// ACKs are treated as data: if they arrive from a switch, they also count against that
@@ -153,8 +154,8 @@ impl Bfc {
         free.unwrap_or_else(|| self.random_queue())
     }
 
-    /// Removes departed flows once the table has many. A later packet of such a flow would get
-    /// another queue in any case.
+    /// Removes flows that have had no packet here for the longest `sticky` time. A later packet of
+    /// such a flow would get a new queue in any case.
     fn tidy(&mut self, now: Time) {
         let longest = self.sticky.iter().copied().max().unwrap_or(Duration::ZERO);
         self.flows.retain(|_, entry| entry.packets > 0 || now.since(entry.last) <= longest);

@@ -1,5 +1,5 @@
-//! A queue for every flow: the upper bound of flow control, with as many queues as flows (Pyrrha
-//! section II-C).
+//! A queue for every flow: the upper bound of flow control, with as many queues as flows (section
+//! II-C of Pyrrha's paper).
 //!
 //! The pause rule is BFC's. A packet that finds its flow's queue longer than the queue's share of a
 //! one-hop BDP is counted until the packet departs. While any packet of a flow is counted, the flow

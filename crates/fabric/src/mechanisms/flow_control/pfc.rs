@@ -3,8 +3,8 @@
 //! Downstream, at an ingress port: when the buffer policy reports a class as full, the port sends a
 //! PAUSE for the class. When the policy reports the class as below XON, the port sends a RESUME. If
 //! the port as a whole is full, a PAUSE stops all classes, and none is resumed until the port is
-//! below XON (DSH section IV-F). Upstream, at an egress port: the frame closes or opens the gate of
-//! each class that it names.
+//! below XON (section IV-E of DSH's paper). Upstream, at an egress port: the frame closes or opens
+//! the gate of each class that it names.
 
 use super::pfc_star::Raises;
 use crate::contract::{
@@ -44,7 +44,7 @@ pub enum Relaying {
     #[default]
     Ingress,
     /// Relaying hosts count nothing: a PAUSE or RESUME that arrives at one port is sent out of all
-    /// others (PortFC section 2.2.3).
+    /// others (section 2.2.3 of PortFC's paper).
     Forward,
 }
 
@@ -59,7 +59,7 @@ pub struct PfcConfig {
     #[schemars(range(min = 1))]
     pub quanta: u16,
     /// Time from a PFC frame's arrival to its effect at the receiver. Default 0; IEEE allows up to
-    /// 3840 B of link time.
+    /// the time in which the link sends 3840 B.
     pub response: Duration,
     /// PFC at relaying hosts.
     pub relays: Relaying,
@@ -90,7 +90,8 @@ pub struct Pfc {
     lossless: ClassMask,
     /// True if PAUSEs are passed on and arriving bytes are not counted.
     relays_pauses: bool,
-    /// True if departures from a port's other queues can resume a queue.
+    /// True if the buffer policy also has thresholds for whole ports. A departing packet can then
+    /// resume other classes of its ingress port.
     has_port_thresholds: bool,
     /// Packets that change class, if any.
     raises: Option<Box<Raises>>,
@@ -128,8 +129,8 @@ impl Stopped {
     }
 }
 
-/// Further state of a port: as the downstream of its peer (`refresh`) and as its upstream
-/// (`received`, `expiry`).
+/// Further state of a port: for the PAUSEs that the port sends (`refresh`) and for those that it
+/// receives (`received`, `expiry`).
 #[derive(Debug, GetSize)]
 struct PortState {
     /// Time and frame of the next refresh (model `quanta`).
@@ -204,9 +205,9 @@ impl Pfc {
     ///
     /// The cause is at the egress port that holds the most bytes. Among equal ports, the packet's
     /// egress port counts, or else the first port. If the port's queue of the class is closed, the
-    /// cause is the cause of that closure. If the whole port is paused and the egress port holds
-    /// nothing of the class, the queue of the class with the most bytes at that port counts (the
-    /// first among equals). If another flow control has added queues at the egress port, the
+    /// cause is the cause of that closure. If the whole ingress port is paused and the egress port
+    /// holds nothing of the class, the queue of the class with the most bytes at that port counts
+    /// (the first among equals). If another flow control has added queues at the egress port, the
     /// longest queue among the added queues and the class's queue counts.
     fn cause(
         &self,
@@ -251,8 +252,8 @@ impl Pfc {
         });
     }
 
-    /// Checks if a departure lets a paused peer resume. It never pauses, even if the threshold has
-    /// fallen since the last arrival.
+    /// Checks if a departure lets a paused peer resume. Never sends a PAUSE, even if the threshold
+    /// has fallen since the last arrival.
     #[inline(never)]
     fn check_below_xon(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         let before = self.stopped[packet.ingress()];
@@ -305,7 +306,8 @@ impl Pfc {
             if self.config.pause == PauseModel::Quanta {
                 let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
                 let state = &mut self.ports[ingress];
-                // A refresh that is already scheduled keeps its time, and will cover all classes.
+                // A refresh that is already scheduled keeps its time, and will cover all paused
+                // classes.
                 state.refresh.get_or_insert((view.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
             self.send_pause(ingress, pause, view);
@@ -541,9 +543,9 @@ impl FlowControl for Pfc {
         self.settle(port, view);
     }
 
-    /// Frames on the wire are lost, so neither end knows the other's state: stop until the peer has
-    /// sent its state, and send this node's state again. A class that is not lossless is paused
-    /// only together with its whole port.
+    /// Frames were lost, so neither end knows the other's state. Closes the gates of the lossless
+    /// classes until the peer has sent its state, and sends this node's state again. A class that
+    /// is not lossless is paused only together with its whole port.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
         let state = &mut self.ports[port];
@@ -594,7 +596,8 @@ impl FlowControlAccounts for Pfc {
         }
     }
 
-    /// If the buffer policy considers whole ports, any packet that arrived at the port counts.
+    /// A packet sustains a PAUSE of its ingress class. If the buffer policy has thresholds for
+    /// whole ports, a packet sustains a PAUSE of any class.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         let from = Some(PauseScope::Queue(packet.headers().queue.into()));
         !self.relays_pauses && packet.ingress() == ingress && (self.has_port_thresholds || from == Some(scope))

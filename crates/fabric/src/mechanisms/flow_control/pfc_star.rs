@@ -1,5 +1,5 @@
 //! PFC*: PFC with a lossless class per switch on a packet's path, so that PAUSEs cannot form a
-//! cycle (PortFC section 5.1, after Tagger).
+//! cycle (section 5.1 of PortFC's paper, after Tagger).
 //!
 //! A packet moves up one class when it arrives from another switch and when a server relays it. A
 //! full ingress queue pauses the class in which its packets arrived: Tagger's transition between

@@ -93,8 +93,8 @@ impl BufferPolicy for Egress {
         self.used.shared -= bytes;
     }
 
-    /// Reports the class as never full. A flow control that stopped a class after a drop may resume
-    /// it with the next departure.
+    /// Reports the class as never full. A flow control that paused a class after a drop may resume
+    /// the class with the next departure.
     fn pressure(&self, _ingress: PortIx, class: Class) -> Pressure {
         Pressure::of_class(class, false, self.lossless.has(class))
     }
@@ -147,13 +147,13 @@ mod tests {
         assert_eq!((fill(&mut even, 0), fill(&mut even, 1), fill(&mut even, 2)), (50, 25, 13));
         let mut small = policy(0.25, 100_000);
         assert_eq!((fill(&mut small, 0), fill(&mut small, 1)), (20, 16));
-        // Departed packets free space for equally many other packets, in any queue.
+        // A departed packet frees 1000 B, but neither queue may take them.
         small.release(&packet(0, 0), Time::ZERO);
         assert_eq!(fill(&mut small, 0), 0, "the other queue has lowered the threshold");
         assert_eq!(fill(&mut small, 1), 0, "1000 B free more raise it by 250 B");
     }
 
-    /// The buffer is never exceeded, however large alpha is.
+    /// Packets never exceed the buffer, however large alpha is.
     #[test]
     fn the_buffer_is_never_exceeded() {
         // The last 500 B are too few for a packet, whatever the threshold.

@@ -1,5 +1,5 @@
-//! Oversubscribed headroom: SIH with one headroom pool for all queues, smaller than the sum of
-//! their needs (DSH section V-B; SONiC).
+//! Oversubscribed headroom: SIH with one headroom pool for all queues, smaller than the sum of the
+//! queues' needs (section V-B of DSH's paper; SONiC).
 
 use super::options::{effective_values, offset, per_port};
 use super::pools::{Pools, headroom_bytes, private_bytes};
@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// `sih` with one headroom pool for all queues. The pool is smaller than the sum of their needs, so
-/// packets may be dropped.
+/// `sih` with one headroom pool for all queues. The pool can be smaller than the sum of the queues'
+/// needs; packets may then be dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OversubscribedConfig {
@@ -73,7 +73,7 @@ impl HeadroomOptions for OversubscribedConfig {
 }
 
 impl OversubscribedConfig {
-    /// Returns the bytes of headroom of all queues together.
+    /// Returns the size of the headroom pool that all queues share.
     fn pool(&self, site: &Site<'_>, headroom: &[u64]) -> u64 {
         (headroom_bytes(site, headroom) as f64 * self.ratio).round() as u64
     }

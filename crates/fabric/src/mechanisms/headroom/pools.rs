@@ -11,7 +11,8 @@ use get_size2::GetSize;
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 #[repr(align(16))]
 struct IngressQueue {
-    /// Bytes in the private pool and, once it is used up, in the shared pool.
+    /// Bytes in the private pool and, once the queue's private bytes are used up, in the shared
+    /// pool.
     footroom: u64,
     /// Bytes in headroom.
     headroom: u64,

@@ -1,5 +1,5 @@
-//! SIH, static and independent headroom: the method of switch chips, and DSH's baseline (DSH
-//! section II).
+//! SIH, static and independent headroom: the method of switch chips, and the baseline of DSH
+//! (section II of DSH's paper).
 
 use super::options::{effective_values, offset, per_port, resume_offset};
 use super::pools::{PoolUsage, Pools, reserved};
@@ -84,8 +84,8 @@ impl HeadroomOptions for SihConfig {
     }
 }
 
-/// SIH at one switch, and policies that only reserve other amounts: private bytes, a shared pool
-/// with a dynamic threshold, headroom.
+/// SIH at one switch: private bytes, a shared pool with a dynamic threshold, and headroom. Policies
+/// that differ from SIH only in the reserved amounts also use this type.
 #[derive(Debug, GetSize, Delegate)]
 #[delegate(BufferAccounts, target = "pools")]
 pub struct Sih {

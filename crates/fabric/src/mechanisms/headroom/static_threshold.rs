@@ -20,8 +20,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StaticConfig {
-    /// Length of an ingress queue at which its upstream is paused. Default 256 KB (FLB section 5,
-    /// PCN).
+    /// Length of an ingress queue at which its upstream is paused. Default 256 KB (section 4.3 of
+    /// FLB's paper; PCN).
     pub xoff: Bytes,
     /// Length below which the upstream is resumed. Default: two full frames below `xoff`.
     pub xon: Option<Bytes>,
@@ -37,7 +37,7 @@ impl Default for StaticConfig {
 }
 
 impl HeadroomConfig {
-    /// Policy that shares the whole buffer: the threshold is 1 TiB per ingress queue.
+    /// Policy by which queues share the whole buffer: the threshold of an ingress queue is 1 TiB.
     pub(crate) const SHARED: HeadroomConfig =
         HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 40), xon: None, headroom: Some(Bytes(0)) });
 }

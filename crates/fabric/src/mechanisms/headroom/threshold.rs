@@ -10,20 +10,21 @@ use get_size2::GetSize;
 #[derive(Debug, GetSize)]
 pub(super) enum DynamicThreshold {
     OfAll(u64),
-    /// Alpha by port, if it depends on the rate.
+    /// Alpha by port, if alpha depends on the port's rate.
     ByPort(Box<[u64]>),
 }
 
 const ALPHA_BITS: u32 = 16;
 
-/// Returns alpha at `port`; for ports of another rate than `at`, it scales with the port's rate.
+/// Returns alpha at `port`. If `at` is set, `alpha` holds for ports of this rate, and scales with
+/// the rate of a port.
 pub(super) fn alpha(alpha: f64, at: Option<Rate>, port: &PortFacts) -> f64 {
     at.map_or(alpha, |at| alpha * (port.rate.bps() as f64 / at.bps() as f64))
 }
 
 impl DynamicThreshold {
-    /// Returns the threshold with `alpha`, which holds for ports of rate `at` and scales with a
-    /// port's rate.
+    /// Returns the threshold with `alpha`. If `at` is set, `alpha` holds for ports of this rate,
+    /// and scales with the rate of a port.
     pub(super) fn new(alpha: f64, at: Option<Rate>, site: &Site<'_>) -> DynamicThreshold {
         let scaled = |alpha: f64| (alpha * f64::from(1 << ALPHA_BITS)).round() as u64;
         match at {

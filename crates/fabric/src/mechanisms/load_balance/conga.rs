@@ -30,9 +30,9 @@ pub struct CongaConfig {
     /// in a lossless fabric of 40 Gb/s; the ConWeave simulator has 100 us, the paper 500 us with
     /// TCP at 10 Gb/s).
     pub flowlet_timeout: Duration,
-    /// Age limit of a leaf's knowledge, at least `flowlet_timeout`: an older metric counts as 0,
-    /// and the path of an older flow is removed. Default 200 us (configurations of the ConWeave
-    /// simulator; others have 500 us, and the paper names 10 ms as an example).
+    /// Age limit, at least `flowlet_timeout`, of a leaf's records: an older metric counts as 0, and
+    /// the path of a flow without packets for this time is removed. Default 200 us (configurations
+    /// of the ConWeave simulator; others have 500 us, and the paper names 10 ms as an example).
     pub aging: Duration,
     /// Bits Q of a metric: a utilisation of 1 is 2^Q, and values above 2^Q - 1 are capped. Default
     /// 3 (paper).
@@ -47,8 +47,8 @@ pub struct CongaConfig {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
     /// Time in which an aged metric falls to 0, linearly and rounded down. Default 0: at once (the
-    /// paper's metrics decay gradually by an unspecified rule; the ConWeave simulator counts them
-    /// as 0).
+    /// paper's metrics decay gradually by an unspecified rule; in the ConWeave simulator, aged
+    /// metrics count as 0).
     pub fade: Duration,
     /// Detection of a flowlet's end.
     pub gaps: Gaps,
@@ -187,7 +187,7 @@ struct Leaf {
     to: Vec<Metric>,
     /// Congestion-From-Leaf, in the order of the first reports.
     from: Vec<FromLeaf>,
-    /// Index of the next path to report.
+    /// Index in `from` of the next path to report.
     turn: usize,
 }
 
@@ -205,7 +205,7 @@ impl Leaf {
         Leaf { to: vec![Metric::default(); ports], from: Vec::new(), turn: 0 }
     }
 
-    /// Records the header of a packet from the leaf.
+    /// Records the header of a packet that arrived from this leaf.
     fn record(&mut self, header: &LeafHeader, now: Time) {
         if let Some((port, value)) = header.feedback
             && let Some(metric) = self.to.get_mut(usize::from(port))

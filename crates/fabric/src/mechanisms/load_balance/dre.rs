@@ -21,8 +21,9 @@ pub(super) struct Dre {
 }
 
 impl Dre {
-    /// Returns the estimator of a link. It drops the share `alpha` of its count in every period.
-    /// Its metric at full rate is `levels`, a value that is never reached.
+    /// Returns the estimator of the link at `port`. The estimator drops the share `alpha` of its
+    /// byte count in every period. At full rate, the metric approaches `levels` and never reaches
+    /// it.
     pub(super) fn new(period: Duration, alpha: f64, levels: u16, port: &PortFacts) -> Dre {
         let levels = f64::from(levels);
         let bytes_per_period = port.rate.bps() as f64 * period.ps() as f64 / 8e12;
@@ -36,7 +37,7 @@ impl Dre {
         }
     }
 
-    /// Returns the number of the period of `now`, and its count.
+    /// Returns the number of the period of `now`, and the byte count in this period.
     fn count(&self, now: Time) -> (u64, f64) {
         let at = now.ps() / self.period.ps().max(1);
         (at, self.bytes * power(self.keep, at - self.at))

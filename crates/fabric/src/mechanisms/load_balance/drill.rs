@@ -35,7 +35,8 @@ pub struct Drill {
     samples: u32,
     memory: usize,
     draws: Stream,
-    /// Best ports of the last comparison per set of equal-cost ports: indices into the set.
+    /// Best ports of the last comparison, for each set of equal-cost ports, as indices into the
+    /// set.
     best: BTreeMap<Vec<PortIx>, Vec<usize>>,
     /// Queued bytes and indices of compared ports. The memory is kept from packet to packet.
     seen: Vec<(u64, usize)>,

@@ -1,4 +1,4 @@
-//! Equal-cost multi-path: the port is a hash of the flow with the switch's seed.
+//! Equal-cost multi-path: a hash of the flow, with the switch's seed, selects the port.
 
 use crate::contract::{
     Choice, FlowHash, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,

@@ -21,7 +21,7 @@ pub enum Gaps {
     Exact,
     /// An age bit, set at every multiple of the timeout and cleared by every packet. If the bit is
     /// still set at the next multiple, the flowlet has ended: after a gap of one to two timeouts
-    /// (CONGA section 3.4).
+    /// (section 3.4 of CONGA's paper).
     AgeBit,
 }
 
@@ -54,7 +54,7 @@ impl Answers {
     }
 }
 
-/// Shortest published timeout for a lossless fabric: FLB section 2.1.
+/// Shortest published timeout for a lossless fabric: section 2.1 of FLB's paper.
 pub(super) const SHORTEST_PUBLISHED: Duration = Duration::from_us(50);
 
 /// Checks the options of a flowlet table.
@@ -97,8 +97,9 @@ impl Flowlets {
     }
 
     /// Returns the candidate for a packet of `flow`: the port of the previous packet. At the start
-    /// of a flowlet, or if that port's link is down or no longer a candidate, `choose` selects one,
-    /// given the previous port if it is known and still a candidate.
+    /// of a flowlet, or if that port is down or no longer a candidate, `choose` selects the
+    /// candidate. `choose` receives the index of the previous port, if that port is known and still
+    /// a candidate.
     pub(super) fn way(
         &mut self,
         flow: FlowKey,
@@ -124,7 +125,8 @@ impl Flowlets {
     }
 }
 
-/// Returns true if a packet may take candidate `way`: its link is up, or all links are down.
+/// Returns true if a packet may take candidate `way`: the candidate's link is up, or the links of
+/// all candidates are down.
 pub(super) fn is_usable(way: usize, candidates: &[PortIx], view: &View<'_>) -> bool {
     view.port(candidates[way]).is_up() || !candidates.iter().any(|port| view.port(*port).is_up())
 }
@@ -149,8 +151,8 @@ pub(super) fn any_usable(candidates: &[PortIx], view: &View<'_>, draws: &mut Str
     if view.port(candidates[way]).is_up() { way } else { any_of(usable(candidates, view), draws).unwrap_or(way) }
 }
 
-/// Returns the path of packets outside flowlets: ECMP's; if that link is down, a hash over the
-/// links that are up.
+/// Returns the candidate for a packet that belongs to no flowlet: the candidate of ECMP. If that
+/// link is down, a hash selects one of the candidates whose links are up.
 pub(super) fn by_hash(hash: FlowHash, flow: FlowKey, candidates: &[PortIx], view: &View<'_>) -> usize {
     let way = hash.index(flow, candidates.len());
     if is_usable(way, candidates, view) {

@@ -21,8 +21,8 @@ pub struct LetFlowConfig {
     /// Longest gap between two packets of a flowlet. Default 50 us (FLB section 2.1, in a lossless
     /// fabric of 40 Gb/s; the ConWeave simulator has 100 us, the paper's testbed 500 us).
     pub flowlet_timeout: Duration,
-    /// Time that a switch remembers a flow without packets, at least `flowlet_timeout`. It affects
-    /// memory, not results. Default 2 ms (the ConWeave simulator).
+    /// Time that a switch remembers a flow without packets, at least `flowlet_timeout`. This time
+    /// affects memory, not results. Default 2 ms (the ConWeave simulator).
     pub aging: Duration,
     /// Detection of a flowlet's end.
     pub gaps: Gaps,

@@ -1,5 +1,6 @@
 //! Proteus (Hu et al., ICNP 2023; IEEE/ACM ToN 2024): an edge distinguishes congested from paused
-//! paths by delay and utilisation, and a flow leaves a path that is stopped at its edge at once.
+//! paths by delay and utilisation. If a path's uplink at the edge is paused, flows leave the path
+//! at once.
 //!
 //! The paper's text was not available: this module follows its abstract, and a public
 //! re-implementation by others in the ConWeave simulator.
@@ -53,17 +54,17 @@ pub enum Classes {
 pub struct ProteusConfig {
     /// Classes of paths, in the order of preference.
     pub classes: Classes,
-    /// Path delay below which a delay counts as low, in units of half the longest base round-trip
+    /// Limit below which a path's delay counts as low, in units of half the longest base round-trip
     /// time. The delay includes the time without queues. Default 1.4 (the re-implementation).
     pub low_delay: f64,
     /// Utilisation from which on links are busy, 0 to 1. Default 0.6 (the re-implementation).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub busy: f64,
-    /// Paths that are drawn for a choice; 0 for all. Default 4 (the re-implementation).
+    /// Number of paths that are drawn for a choice; 0 for all. Default 4 (the re-implementation).
     #[schemars(range(max = 64))]
     pub candidates: u32,
     /// Time between two probes of each path to an edge with traffic, in the flows' class. Default:
-    /// none; packets of flows are stamped (the re-implementation probes every 4.5 us).
+    /// no probes; packets of flows are stamped (the re-implementation probes every 4.5 us).
     pub probe_period: Option<Duration>,
     /// Time between two stamped packets on a path. Default: half a base round-trip time of the
     /// network.
@@ -520,8 +521,8 @@ mod tests {
     #[test]
     fn paths_are_taken_in_the_order_of_their_classes() {
         let paths = [(30, 200), (12, 20), (25, 140), (9, 250), (3, 0), (15, 200)];
-        // Paths with a low delay come first, the least delay first. Then follow paths with idle
-        // links, the busiest first, then congested paths.
+        // Paths with a low delay come first, the least delay first. Then follow paths with a high
+        // delay and idle links, the busiest first, then congested paths.
         assert_eq!(order(Classes::Three, &paths), [4, 3, 2, 1, 5, 0]);
         // The order is idle paths, busy paths, congested paths by delay, and at last paused paths,
         // which have a high delay despite idle links.

@@ -42,8 +42,8 @@ impl RecoveryOptions for GoBackNConfig {
     }
 }
 
-/// Sender of one flow: it goes back to the packet of a NACK, and after a timeout to the oldest
-/// unacknowledged packet.
+/// Sender of one flow. It goes back to the packet that a NACK requests, and after a timeout to the
+/// oldest unacknowledged packet.
 #[derive(Debug, GetSize)]
 pub struct Sender {
     timeout: Option<Duration>,

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InAnyOrderConfig {
-    /// Packets that a receiver tracks, from the first missing packet on. The receiver drops later
-    /// packets. Default 65536: at the usual MTU, more than a switch's buffer holds.
+    /// Number of packets that a receiver tracks, from the first missing packet on. The receiver
+    /// drops later packets. Default 65536: at the usual MTU, more than a switch's buffer holds.
     #[schemars(range(min = 1, max = 65_536))]
     pub room: u32,
     /// Time that a packet may be missing, while later ones arrive, before the receiver sends a
@@ -58,7 +58,7 @@ pub struct Receiver {
     allowance: Option<Duration>,
     /// Early packets, by number modulo `room`.
     held: BitSet,
-    /// Packet last found missing, and the time of its NACK.
+    /// Packet last found missing, and the time from which on a NACK for this packet may be sent.
     missing: Psn,
     ask_at: Time,
 }
@@ -162,7 +162,8 @@ mod tests {
         assert_eq!(receiver.on_data(201, 6, at_us(42)), Verdict::Ignore);
     }
 
-    /// The sender goes back, and the missing packet is lost again: known packets trigger the NACK.
+    /// The sender goes back, and the missing packet is lost again. Packets that the receiver
+    /// already has then trigger the NACK.
     #[test]
     fn known_packets_also_trigger_the_nack() {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));

@@ -42,8 +42,8 @@ pub struct IrnConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutLoses {
-    /// The oldest unacknowledged packet; other packets are lost, as usual, if a later one has
-    /// arrived (section 3.1).
+    /// The oldest unacknowledged packet. Another packet is declared lost, as usual, when a later
+    /// packet has arrived (section 3.1).
     #[default]
     Oldest,
     /// Every packet that has not arrived.

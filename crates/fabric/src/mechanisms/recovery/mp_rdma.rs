@@ -1,5 +1,5 @@
 //! Loss recovery of MP-RDMA (Lu et al., NSDI 2018): the receiver keeps early packets within a short
-//! bitmap, and sends a NACK for a packet beyond it.
+//! bitmap, and sends a NACK for each packet beyond the bitmap.
 
 use super::in_any_order::{self, InAnyOrderConfig};
 use super::scoreboard::Scoreboard;
@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MpRdmaRecoveryConfig {
-    /// L: packets that a receiver tracks, from the expected packet on. The receiver drops later
-    /// packets and sends a NACK for each. Default 64 (the paper and its re-implementation).
+    /// L: number of packets that a receiver tracks, from the expected packet on. The receiver drops
+    /// later packets and sends a NACK for each. Default 64 (the paper and its re-implementation).
     #[schemars(range(min = 2, max = 65_536))]
     pub bitmap: u32,
     /// Retransmission timeout: after this time without progress, all unacknowledged packets count
@@ -89,8 +89,8 @@ impl RecoverySender for Sender {
 
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
         self.board.on_answer(answer.expected, answer.arrived.filter(|_| !answer.is_nack), progress);
-        // The packet arrived and was dropped. If it has not been retransmitted since, it is lost,
-        // as are unacknowledged packets before it.
+        // A NACK names a packet that arrived and was dropped. If that packet has not been
+        // retransmitted since, it is lost, as are unacknowledged packets before it.
         let is_missing = |psn: &Psn| *psn >= progress.acked && !self.board.has_arrived(*psn, progress);
         let thrown_away = answer.arrived.filter(|psn| answer.is_nack && is_missing(psn));
         // If the dropped packet was sent after a retransmission, the retransmitted packet is lost

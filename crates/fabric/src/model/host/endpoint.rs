@@ -79,8 +79,8 @@ impl Endpoint {
         pair.flow == flow && pair.check_at == at
     }
 
-    /// Drops the checks of finished queue pairs once they outnumber the others. They would
-    /// otherwise remain until they are due.
+    /// Drops stale checks once they outnumber the others. Stale checks would otherwise remain until
+    /// they are due.
     pub(super) fn drop_stale_checks(&mut self) {
         if self.retransmissions.queue.len() > 2 * self.live_flows() + STALE_CHECKS {
             let mut checks = std::mem::take(&mut self.retransmissions.queue);

@@ -79,7 +79,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    /// Announces a flow that will start here. Flows are announced in order of start.
+    /// Adds a flow to the flows that this host will start. Flows must be added in the order of
+    /// their start times.
     pub(crate) fn expect_flow(&mut self, flow: FlowId) {
         let upcoming = &mut self.node.endpoint_mut().upcoming;
         upcoming.push_back(flow);
@@ -88,7 +89,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    /// Starts every flow that is due, and schedules a wake-up for the next.
+    /// Starts every flow that is due, and schedules a wake-up for the next flow.
     pub(crate) fn start_flows(&mut self) {
         let fabric = self.env.fabric;
         while let Some(flow) = self.node.endpoint_mut().upcoming.front().copied() {
@@ -604,7 +605,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.pipeline().schedule(port);
     }
 
-    /// Returns the flow as the flow control receives it at its start.
+    /// Returns the description of a flow that the flow control receives when the flow starts.
     fn starting(&self, flow: FlowId, class: Class, port: PortIx, route: Route) -> StartingFlow<'e> {
         let route = self.env.fabric.common_route(self.env.fabric.flow(flow), route);
         let remaining_hops = self.env.fabric.remaining_hops(flow, Direction::Data, route, self.node.io.ports[port].id);
@@ -661,8 +662,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     }
 }
 
-/// Returns the time between the starts of a packet of `wire` bytes and the next one at `rate`. At
-/// line rate this is exactly the packet's serialisation time.
+/// Returns the time from the start of a packet of `wire` bytes to the start of the next packet, at
+/// `rate`. At line rate, this is exactly the packet's serialisation time.
 fn pacing(framing: Framing, rate: Rate, wire: u64, port: &Port) -> Duration {
     if rate >= port.rate { port.serialisation(wire as u16) } else { framing.pace(rate, wire) }
 }

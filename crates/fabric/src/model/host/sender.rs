@@ -115,8 +115,8 @@ impl QueuePair {
         chosen.or_else(|| self.paths.as_mut().map(|paths| paths.next(psn, now)))
     }
 
-    /// Returns true if the pair waits at `port` for departure time `at`. Its departure time and
-    /// port may have changed since.
+    /// Returns true if the queue pair still waits at `port` for departure time `at`. The queue
+    /// pair's departure time and port may have changed since it was added to the paced queue pairs.
     #[inline]
     pub(super) fn is_paced_at(&self, port: PortIx, at: Time) -> bool {
         self.state == PairState::Paced && self.next_departure == at && self.port == port

@@ -157,7 +157,8 @@ impl PortLedger {
         }
     }
 
-    /// Returns the activity of a queue pair at `at`. Its own data is on the wire until `own.0`.
+    /// Returns the activity of a queue pair at `at`. The queue pair's own data is on the wire until
+    /// `own.0`.
     fn reason_of(&self, facts: &PairFacts, own: (Time, bool), at: Time) -> Reason {
         let (wire, class) = (&self.wire, facts.class);
         match self.gate(facts.queue).or_else(|| self.gate(class.0.into())) {
@@ -353,8 +354,8 @@ impl Ledger {
         }
     }
 
-    /// An ACK arrived. If it opened a full window, counts its `journey`, which includes the
-    /// acknowledged packet's.
+    /// An ACK arrived. If the ACK opened a full window, counts `journey`, which covers the
+    /// acknowledged packet and the ACK.
     pub(super) fn open_window(&mut self, slot: Slot, journey: &Journey) {
         let Some(Some(pair)) = self.pairs.get(slot.index()) else { return };
         if pair.has_opened {

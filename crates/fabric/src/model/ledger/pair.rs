@@ -16,7 +16,7 @@ pub(crate) struct PairFacts {
     pub(crate) next: Option<Psn>,
     /// Payload bytes in flight.
     pub(crate) in_flight: u64,
-    /// Largest number of payload bytes in flight.
+    /// Maximum number of payload bytes in flight.
     pub(crate) window: u64,
     /// Earliest departure of the next packet by pacing.
     pub(crate) departure: Time,

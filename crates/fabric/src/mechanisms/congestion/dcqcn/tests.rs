@@ -145,8 +145,8 @@ fn a_cut_restarts_timer_and_byte_counter() {
     point.on_sent(at(10, 0), 9_999_999);
     point.on_cnp(at(50, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
-    // Neither the ten-millionth byte since the first cut nor the instant 55 us after it has an
-    // effect.
+    // Neither the ten-millionth byte since the first cut nor the instant 55 us after the first cut
+    // has an effect.
     point.on_sent(at(51, 0), 1);
     assert_eq!(rates(&mut point, at(104, 999)), (10 * GBPS, 20 * GBPS));
     assert_eq!(rates(&mut point, at(105, 0)), (15 * GBPS, 20 * GBPS));
@@ -210,8 +210,8 @@ fn cut_rate_recovers_as_after_a_cnp() {
     }
 }
 
-/// Steps of either clock count, even if the rate was not queried since. A cut below the lowest rate
-/// ends at the lowest rate, and the timer restarts.
+/// Before a cut, all due steps of the timer and of the byte counter are taken, even if nothing
+/// queried the rate. A cut below the lowest rate ends at the lowest rate, and the timer restarts.
 #[test]
 fn a_cut_includes_pending_clock_steps() {
     let config = DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(false), ..Default::default() };

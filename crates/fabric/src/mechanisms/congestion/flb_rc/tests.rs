@@ -41,8 +41,8 @@ fn a_notice_that_ends_a_congestion_tells_of_none() {
     assert!(!tells(Cnm::Clear { flows: 4 }));
 }
 
-/// A notice stops the flow, and the next notice lets it continue at C / n. After a round trip
-/// without notices, the flow has line rate.
+/// A notice of congestion stops the flow, and the notice that congestion has ended lets the flow
+/// continue at C / n. After a round trip without notices, the flow has line rate.
 #[test]
 fn a_flow_stops_and_goes_on_at_its_share() {
     let mut point = reaction_point();
@@ -84,7 +84,7 @@ fn all_ports_must_be_clear() {
     assert_eq!(state(&mut point, 3), (25_000, u64::MAX));
 }
 
-/// The notice to continue can be lost.
+/// The notice that congestion has ended is lost.
 #[test]
 fn a_flow_without_notices_continues_after_the_timeout() {
     let mut point = reaction_point();

@@ -88,8 +88,8 @@ fn stages_are_counted_per_commit() {
     }
 }
 
-/// A set rate replaces the committed rate, and ACKs of packets sent before have no effect. The next
-/// step starts from the set rate and is the first of `max_stage`.
+/// A set rate replaces the committed rate, and ACKs of packets sent before `set_rate` have no
+/// effect. The next step starts from the set rate and is the first of `max_stage`.
 #[test]
 fn set_rate_sets_the_reference() {
     let mut point = reaction_point(HpccConfig { max_stage: 1, ..Default::default() });
@@ -127,7 +127,8 @@ fn the_last_byte_of_a_round_trip_does_not_commit() {
     assert_eq!((point.stage, point.committed_at), (1, 250_000));
 }
 
-/// A queue that has just filled or drained does not count: the shorter of two lengths counts.
+/// A queue that has just filled or drained does not count: of the queue lengths in two successive
+/// stamps, the shorter counts.
 #[test]
 fn the_shorter_queue_of_two_stamps_counts() {
     let mut point = reaction_point(HpccConfig::default());

@@ -68,7 +68,8 @@ fn an_ack_releases_a_packet_onto_its_path_and_two_where_the_window_has_grown_by_
 }
 
 /// If the window shrinks from 10 to 9.5, nine packets may be in flight. Nine are in flight, so none
-/// is released. From 9.5 to 9, the ACK releases one packet, for the packet that left the network.
+/// is released. If the window shrinks from 9.5 to 9, nine packets may still be in flight. The ACK
+/// then releases one packet, for the packet that left the network.
 #[test]
 fn every_other_mark_takes_a_packet_from_its_path() {
     let mut point = flow(10.0);
@@ -98,12 +99,14 @@ fn an_ack_too_far_behind_does_not_release_its_path() {
     assert_eq!(released(&point), [2, 1]);
     point.cwnd = 1.5;
     assert_eq!(ack(&mut point, 5, 3, true), 1.0);
-    // A packet is late if it is far behind the highest acknowledged packet, not the last one.
+    // A packet is late if it is far behind the highest acknowledged packet, not behind the packet
+    // acknowledged last.
     assert_eq!((point.highest, ack(&mut point, 41, 4, true)), (40, 1.0));
     assert_eq!(released(&point), [4]);
 }
 
-/// Without a cut, only the mark changes the window. The released packets take another path.
+/// Without a cut, an ACK of a slow path changes the window like any other ACK. Packets sent next do
+/// not take the slow path.
 #[test]
 fn a_slow_path_may_leave_the_window_as_it_is() {
     let mut point = MpRdma { slow_path_cut: 0.0, highest: 99, ..flow(20.0) };
@@ -113,8 +116,8 @@ fn a_slow_path_may_leave_the_window_as_it_is() {
     assert_ne!(point.path(100, Time::ZERO), Some(Entropy(2)));
 }
 
-/// An ACK of a packet that was sent twice does not tell which copy arrived, so its path is unknown.
-/// The ACK does not count as late, since the second copy was sent later.
+/// An ACK of a packet that was sent twice does not tell which copy arrived. The ACK does not count
+/// as late, since the second copy was sent later.
 #[test]
 fn acks_of_retransmissions_identify_no_path() {
     let mut point = MpRdma { highest: 99, ..flow(20.0) };
@@ -129,7 +132,7 @@ fn acks_of_retransmissions_identify_no_path() {
 }
 
 /// There are 65,536 paths: of a thousand packets, hardly two take the same path. Each eighth of the
-/// paths has its share, within five standard deviations.
+/// paths is taken by an eighth of the packets, within five standard deviations.
 #[test]
 fn the_first_window_is_a_bdp_on_random_paths() {
     let config = MpRdmaConfig::default();
@@ -199,8 +202,8 @@ fn a_timeout_resets_the_flow() {
     assert_eq!(point.window(), 12 * 952);
 }
 
-/// A rate of 40 Gb/s gives a window of 40 packets in 8 us. These are paced until the next ACK
-/// clocks them. A rate of 1 Mb/s gives the smallest window, one packet.
+/// A rate of 40 Gb/s carries 40 packets in 8 us, which become the window. Until the next ACK,
+/// packets are paced at this rate. A rate of 1 Mb/s gives the smallest window, one packet.
 #[test]
 fn set_rate_sets_the_window() {
     let mut point = flow(100.0);

@@ -167,8 +167,8 @@ fn the_lowest_rate_is_no_higher_than_the_links() {
     assert_eq!(point.rate(at(0, 0)), line_rate);
 }
 
-/// The next increase after `set_rate` is the first one, as after a CNP "congested": 1/128 of the
-/// difference between the set rate and the line rate.
+/// The next increase after `set_rate` has the smallest weight, as after a CNP "congested": 1/128 of
+/// the difference between the set rate and the line rate.
 #[test]
 fn set_rate_grows_as_after_a_cnp() {
     let mut point = reaction_point(&PcnConfig::default());

@@ -45,7 +45,8 @@ fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1.0, "{actual} is not {expected}");
 }
 
-/// Computes the paper's Algorithm 1 by hand: no margin, no floor, gamma 0.9, beta 1 Gb/s.
+/// Computes the paper's Algorithm 1 by hand: target utilisation 1, no lower bound of a current,
+/// gamma 0.9, beta 1 Gb/s.
 #[test]
 fn three_acks_by_hand() {
     let additive_increase = Rate::from_gbps(1);
@@ -72,8 +73,8 @@ fn three_acks_by_hand() {
     assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
 }
 
-/// Another control's rate sets both windows of the update, the present one and that of a round trip
-/// ago. The rate is 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
+/// A rate set by another control replaces both rates of an update: the present rate, and the rate
+/// one round trip ago. The rate is 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
 #[test]
 fn set_rate_also_sets_the_old_rate() {
     let additive_increase = Rate::from_gbps(1);
@@ -115,7 +116,7 @@ fn a_new_hop_has_no_power_yet() {
     assert!((point.power - 0.9).abs() < 1e-12, "{}", point.power);
 }
 
-/// A paused port sends and receives nothing: its power counts as at least half.
+/// A paused port sends and receives nothing, but its current counts as half of the link rate.
 #[test]
 fn a_paused_port_counts_as_half_busy() {
     let mut point = reaction_point(PowerTcpConfig::default());

@@ -71,7 +71,7 @@ struct Egress {
 /// Congestion that a packet finds in its queue.
 #[derive(Clone, Copy, Debug)]
 struct Congestion {
-    /// True if the equation gives less than the floor.
+    /// True if Equation 5 or 6 gives less than the floor.
     is_floored: bool,
 }
 
@@ -157,7 +157,7 @@ impl Detector {
     /// Returns the time that a notice takes to the packet's sender: N d.
     fn feedback_delay(&self, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
         let delay = self.config.link_delay.unwrap_or_else(|| view.port(packet.ingress()).delay());
-        // The route already includes the next link.
+        // The packet's route already counts the link after this switch.
         let links = u64::from(packet.headers().route.links_passed()).saturating_sub(1);
         Duration::from_ps(delay.ps().saturating_mul(links))
     }
@@ -177,7 +177,8 @@ impl Detector {
         if self.config.threshold == SrccThreshold::Static {
             return Some(Congestion { is_floored: false });
         }
-        // Without a bound, PFC never acts, and no flow counts as congested.
+        // If no threshold bounds the ingress queue, PFC never acts, and no flow counts as
+        // congested.
         let bound =
             self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(packet.ingress(), packet.ingress_class()))?;
         let delay = self.feedback_delay(packet, view);

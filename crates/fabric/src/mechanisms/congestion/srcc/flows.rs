@@ -116,8 +116,8 @@ impl RecentFlows {
         (self.flows[place as usize].bytes.total(), self.bytes.total())
     }
 
-    /// Returns true if the last notice to the flow at `place` is at least `interval` old, and then
-    /// records a new notice.
+    /// Returns true if no notice to the flow at `place` was recorded less than `interval` ago, and
+    /// then records a notice.
     pub(super) fn is_due(&mut self, place: Place, now: Time, interval: Duration) -> bool {
         let notified = &mut self.flows[place as usize].notified;
         let is_due = notified.is_none_or(|last| now.since(last) >= interval);

@@ -5,7 +5,7 @@
 //! A flow is congested if its queue is longer than a threshold. The threshold depends on the queue
 //! length at which PFC acts and on the delay of the notice. The notice (CNM) names a rate, and the
 //! sender adopts that rate at once. Between notices, an end-to-end congestion control governs the
-//! flow, and its state follows the notices.
+//! flow, and the state of this control follows the notices.
 
 pub mod base;
 mod detector;
@@ -68,11 +68,11 @@ pub enum WindowTest {
 #[serde(rename_all = "kebab-case")]
 pub enum Uncongested {
     /// Packets to another egress port than the congested flow. A packet that went to the same port
-    /// before its queue grew is no victim.
+    /// before the port's queue grew is no victim.
     #[default]
     OtherPorts,
-    /// Packets to any port. Even a flow alone on its ingress port then counts as sharing it, for T
-    /// after its own queue has become long.
+    /// Packets to any port. Even a flow alone on an ingress port then counts as sharing this port,
+    /// for T after the flow's own queue has become long.
     AnyPort,
 }
 
@@ -94,7 +94,8 @@ pub enum ArrivalCount {
     /// Flows with a packet to the egress port within `count_window`.
     #[default]
     Flows,
-    /// Ingress ports with such a packet within T: each brings at most its link's rate.
+    /// Ingress ports with a packet to the egress port within T. At each of them, packets arrive at
+    /// most at the rate of its link.
     IngressPorts,
 }
 
@@ -102,12 +103,11 @@ pub enum ArrivalCount {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// The average of the flows at the egress port, normalised to its rate: C / n, equal for all
-    /// flows.
+    /// An equal share C / n for each of the n flows at the egress port, whose rate is C.
     #[default]
     Average,
-    /// The average, or the flow's own share of the bytes that arrived at the port in the current
-    /// and the previous `count_window`, if that is less.
+    /// The lesser of C / n and a share of C: the flow's share of the bytes that arrived for the
+    /// port in the current and the previous `count_window`.
     Share,
 }
 
@@ -115,10 +115,10 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adjustment {
-    /// A faster sender adopts the rate, and its base continues from that rate.
+    /// A faster sender adopts the rate, and the sender's base continues from that rate.
     #[default]
     Lower,
-    /// As `lower`, but if the base is DCQCN, it recovers to its previous rate, as after a CNP.
+    /// As `lower`, but a base DCQCN then recovers to the rate before the notice, as after a CNP.
     Cut,
     /// Every sender adopts the rate, even if the sender is slower.
     Set,
@@ -142,7 +142,7 @@ pub struct SrccConfig {
     /// Lowest threshold (q_min): the equations can give less than zero. Default: two full frames.
     pub floor: Option<Bytes>,
     /// Q_PFC, the bytes of an ingress queue at which PFC acts. Default: the buffer policy's
-    /// threshold at that moment.
+    /// threshold at the moment of the test.
     pub q_pfc: Option<Bytes>,
     /// Egress ports that count in M, by which Q_PFC is divided.
     pub egress_ports: EgressPorts,
@@ -421,7 +421,7 @@ impl SrccConfig {
         self.threshold != SrccThreshold::Static || self.notice_interval.is_none()
     }
 
-    /// Returns the time that a flow counts after a packet.
+    /// Returns the time after a packet during which its flow counts.
     fn count_window(&self, window: Duration) -> Duration {
         self.count_window.unwrap_or(window)
     }

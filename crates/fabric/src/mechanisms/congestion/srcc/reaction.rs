@@ -1,4 +1,5 @@
-//! Reaction point: adopts the rate of each notice, and leaves the rest to the base (section III-E).
+//! Reaction point: adopts the rate of each notice, and lets the base set the rate between notices
+//! (section III-E).
 
 use super::base::{Base, BaseReaction};
 use super::notice::target_of;
@@ -27,7 +28,7 @@ pub struct Srcc {
     /// are kept.
     #[get_size(ignore)]
     notices: ArrayVec<RecentNotice, MOST_PORTS>,
-    /// Recovery for a base without its own.
+    /// Growth of the rate between notices, if the base has no recovery of its own.
     probing: Option<Probing>,
 }
 

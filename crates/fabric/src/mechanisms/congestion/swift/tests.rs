@@ -166,8 +166,8 @@ fn windows_stay_between_smallest_and_largest() {
     assert_eq!(point.cwnd, 0.01);
 }
 
-/// A timeout counts as a loss, once per round trip. The fifth without an ACK in between sets the
-/// smallest window. A NACK ends the sequence.
+/// A timeout counts as a loss, once per round trip. The fifth timeout without an ACK in between
+/// sets the smallest window. A NACK ends the sequence.
 #[test]
 fn five_timeouts_in_a_row_leave_the_smallest_window() {
     let mut point = reaction_point(fixed(), 64.0);

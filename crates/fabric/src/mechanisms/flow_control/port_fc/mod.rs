@@ -1,6 +1,6 @@
 //! PortFC, per-port flow control for BCube (Cao et al., ICS 2025): switches detect congestion at
-//! their egress ports. PAUSEs stop the congested port's queues at its servers and, through these,
-//! at upstream switches.
+//! their egress ports. PAUSEs stop the queues for the congested port at the switch's servers and,
+//! through these servers, at upstream switches.
 //!
 //! ```text
 //! switch i, B queue of port p full     ─ PAUSE(B, p) ─► server i-1, b queue of p
@@ -26,11 +26,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// PortFC, per-port flow control for BCube (ICS 2025). Packets are queued by the port that they
-/// will take at the switch after next, and a PAUSE names the congested port.
+/// will take at the next switch, and a PAUSE names the congested port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PortFcConfig {
-    /// X_off: bytes in all type A queues of a switch port above which the switch's servers are
+    /// X_off: bytes in all type A queues of a switch port at which the switch's other servers are
     /// paused, in BDPs. Type A queues hold packets that a server will relay. Default 6 (section
     /// 5.1).
     pub xoff: f64,
@@ -233,8 +233,8 @@ impl Message {
         Some(Message { pauses: opcode == PAUSE, of, port: PortId(port) })
     }
 
-    /// Returns the frame. It is exempt from link errors, because a lost PAUSE without expiry could
-    /// not be repaired.
+    /// Returns the frame of the message. The frame is exempt from link errors, because a lost PAUSE
+    /// without expiry could not be repaired.
     fn frame(self) -> Control {
         let (opcode, signal) = if self.pauses { (PAUSE, Signal::Pause) } else { (RESUME, Signal::Resume) };
         let words = [self.port.0, self.of as u32, 0];

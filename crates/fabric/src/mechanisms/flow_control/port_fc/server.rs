@@ -1,5 +1,5 @@
-//! PortFC at a server. A server does not detect congestion. It stops its own data towards a
-//! congested port, and passes on messages about type B.
+//! PortFC at a server. A server does not detect congestion. A server stops its own data towards a
+//! congested port, and passes on messages about type B queues.
 
 use super::queues::Exits;
 use super::{Message, Type};
@@ -23,8 +23,8 @@ pub struct PortFcServer {
 /// Port to a switch.
 #[derive(Debug, GetSize)]
 struct Port {
-    /// Ports of the switch. Among the queues of own data, the queues for these ports come first.
-    /// They serve the longest paths.
+    /// Exit ports of the switch, with the first group of queues of own data. This group serves the
+    /// longest paths.
     exits: Exits,
     /// Ports of the switch whose B queue is full.
     full: BTreeSet<PortId>,
@@ -47,8 +47,8 @@ impl PortFcServer {
         CLASSES as QueueIx + self.kinds * self.ports[port].exits.len()
     }
 
-    /// Returns the queue of own data. It depends on the ports on the data's path after `port`,
-    /// which belong to switches and servers in turn.
+    /// Returns the queue of own data. The queue depends on the ports on the data's path after
+    /// `port`; these ports belong to switches and servers in turn.
     pub(super) fn own_queue(&self, port: PortIx, remaining_hops: RemainingHops<'_>) -> Option<QueueIx> {
         let (mut remaining_hops, exits) = (remaining_hops, &self.ports[port].exits);
         let exit = remaining_hops.next()?;
@@ -57,8 +57,8 @@ impl PortFcServer {
         Some(exits.queue(exit)? + (longest - further.min(longest)) * exits.len())
     }
 
-    /// Returns the queues of own data for `exit` of the switch at `port`: of data that reaches its
-    /// destination next, or of all other data.
+    /// Returns the queues of own data for `exit` of the switch at `port`. Type B is data whose
+    /// destination is the next node after the exit, type A is all other data.
     fn own_queues(&self, port: PortIx, of: Type, exit: PortId) -> impl Iterator<Item = QueueIx> {
         let exits = self.ports[port].exits;
         let kinds = if of == Type::B { self.kinds - 1..self.kinds } else { 0..self.kinds - 1 };
@@ -92,7 +92,7 @@ impl PortFcServer {
         (0..self.ports.len() as PortIx).filter(move |other| self.relays && *other != port)
     }
 
-    /// Repeats at one port a message received at another.
+    /// Sends out of `out_of` a message that was received at `port`.
     fn repeat(&self, out_of: PortIx, port: PortIx, message: Message, view: &mut View<'_>) {
         let own = self.own_queues(port, Type::B, message.port).next();
         let cause = own.map_or(message.port.into(), |queue| view.pause_cause(port, queue));

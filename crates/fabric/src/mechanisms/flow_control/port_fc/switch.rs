@@ -27,7 +27,7 @@ struct Port {
     held: [u64; 2],
     /// Thresholds of PAUSE and RESUME of each type.
     thresholds: [(u64, u64); 2],
-    /// True for each type whose PAUSE the other servers have received.
+    /// True for each type for which the servers at the other ports are paused.
     stops: [bool; 2],
 }
 
@@ -61,8 +61,8 @@ impl PortFcSwitch {
         self.ports.iter().map(|port| port.last + 1 - CLASSES as QueueIx).max().unwrap_or(0)
     }
 
-    /// Returns the queue of a packet. It depends on the ports on the path after `egress`: a port of
-    /// the server, then a port of the next switch.
+    /// Returns the queue of a packet. The queue depends on the ports on the path after `egress`: a
+    /// port of the server, then a port of the next switch.
     pub(super) fn queue(&self, egress: PortIx, mut remaining_hops: RemainingHops<'_>) -> QueueIx {
         let port = &self.ports[egress];
         match remaining_hops.nth(1) {
@@ -187,8 +187,8 @@ pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
     let below: u128 = thresholds.map(|(xoff, _)| u128::from(xoff)).sum();
     let beyond = site.links().filter(|(_, neighbour)| neighbour.relays);
     let beyond = longest(beyond.flat_map(|(_, neighbour)| site.network.ports(neighbour.node)));
-    // A PAUSE may wait for one frame and for PAUSEs of every port and type. Its receiver finishes
-    // another frame.
+    // A PAUSE may wait for one frame and for PAUSEs of every port and type. The receiver of the
+    // PAUSE finishes another frame.
     let largest = u64::from(site.sizes.largest().wire);
     let pauses = 2 * ports * u64::from(site.sizes.framing.control().wire);
     let hop = longest(site.ports) * 2 + rate.time_for(2 * largest + pauses);

@@ -17,8 +17,8 @@ pub(super) struct PyrrhaHost {
 #[derive(Debug, Default, GetSize)]
 struct HostPort {
     paused: Vec<PortId>,
-    /// Path of each flow; empty if the slot has no flow. A flow's slot is also the number of its
-    /// queue, whose gate holds the flow back.
+    /// Path of each flow; empty if the slot has no flow. Each slot has a queue, whose gate holds
+    /// the slot's flow back.
     paths: Vec<Vec<PortId>>,
     free: Vec<u16>,
 }

@@ -72,7 +72,7 @@ pub struct PyrrhaConfig {
     /// would make the port give up again. Default: 200 times the longest base RTT (the public
     /// simulator keeps the queue until its first packet has left, for ever if none arrives).
     pub merge_grace: Option<Duration>,
-    /// True if a switch ignores frames about roots that are its own ports, which keeps routing
+    /// True if a switch ignores frames about roots that are its own ports. This rule keeps routing
     /// loops free of deadlock (section IV-D). Default true; the public simulator does not ignore
     /// such frames.
     pub own_root_rule: bool,
@@ -137,7 +137,7 @@ pub enum SoftMerge {
     /// Packets move on at once, in order.
     Flush,
     /// Packets move on in turn. Packets that pass the old root still join the queue until it is
-    /// empty: it can grow without bound (as in the public simulator).
+    /// empty. The queue can thus grow without bound (as in the public simulator).
     Drain,
 }
 
@@ -286,8 +286,8 @@ impl Pyrrha {
         }
     }
 
-    /// Returns the ports of a switch that are congestion roots: ports that control any upstream
-    /// neighbour.
+    /// Returns the ports of a switch that are congestion roots: ports about which an upstream
+    /// neighbour has been notified and has not yet reported that no state is left.
     pub fn own_roots(&self) -> Vec<PortId> {
         match &self.node {
             NodeState::Switch(switch) => switch.own_roots(),

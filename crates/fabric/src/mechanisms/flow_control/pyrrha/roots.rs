@@ -8,8 +8,8 @@ use get_size2::GetSize;
 #[derive(Debug, Default, GetSize)]
 pub(super) struct Root {
     pub(super) id: PortId,
-    /// Number of ports up to the root, including the root, as in the first frame; 0 for a port of
-    /// this switch.
+    /// Number of ports up to the root, including the root, as in the first frame about the root; 0
+    /// for a port of this switch.
     pub(super) distance: u8,
     /// Upstream neighbours that hold back the root's packets, or did so until they were resumed.
     pub(super) children: Vec<Child>,

@@ -168,7 +168,7 @@ impl Sets {
         self.in_queue(queue).flat_map(|set| set.roots.iter().copied())
     }
 
-    /// Returns true if packets that pass `root` are only in queues of a single set.
+    /// Returns true if packets that pass `root` are only in queues that hold one set each.
     pub(super) fn is_alone(&self, root: PortId, pool: &QueuePool) -> bool {
         let mut with_root = self.known.iter().filter(|set| set.packets > 0 && set.roots.contains(&root));
         with_root.all(|set| pool.users(set.queue) == 1)

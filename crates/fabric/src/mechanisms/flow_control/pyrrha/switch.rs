@@ -2,10 +2,10 @@
 //! queues.
 //!
 //! The ordinary queue of a port is the queue of the packet's class. A root of this switch is a port
-//! with a long ordinary queue: it notifies the neighbours whose packets lengthen the queue. A root
-//! further downstream is known from frames of downstream neighbours. Packets that will pass such a
-//! root are in an isolation queue of each port on the way. When an isolation queue grows long,
-//! neighbours whose packets lengthen it are notified as well.
+//! with a long ordinary queue: the switch notifies the neighbours whose packets lengthen the queue.
+//! A root further downstream is known from frames of downstream neighbours. Packets that will pass
+//! such a root are in an isolation queue of each port on the way. When an isolation queue grows
+//! long, neighbours whose packets lengthen that queue are notified as well.
 
 use super::super::hops::PerHop;
 use super::frames::PyrrhaFrame;
@@ -49,8 +49,8 @@ pub(super) struct PyrrhaSwitch {
     merge_grace: Duration,
 }
 
-/// Returns the ports on a packet's path after `here`. In a routing loop, the path ends where it
-/// would repeat.
+/// Returns the ports on a packet's path after `here`. In a routing loop, the path ends before the
+/// first port that it has already passed.
 fn ahead(here: PortId, remaining_hops: RemainingHops<'_>) -> impl Iterator<Item = PortId> {
     let (mut passed, mut count) = ([here; RemainingHops::MOST as usize], 0);
     remaining_hops.map_while(move |port| {
@@ -139,7 +139,7 @@ impl PyrrhaSwitch {
         }
     }
 
-    /// Removes a packet from its queue. Returns the roots for which it was isolated.
+    /// Removes a packet from its queue. Returns the roots for which the packet was isolated.
     fn take(&mut self, packet: &PacketContext<'_>, from: QueueChoice) -> impl Iterator<Item = PortId> + Clone + use<> {
         let egress = &mut self.egress[packet.egress];
         let roots = egress.roots_of(from.note);
@@ -193,7 +193,7 @@ impl PyrrhaSwitch {
         }
     }
 
-    /// Updates the gate of a queue. In a single tier, it can change with every packet.
+    /// In a single tier, updates the gate of a queue, which can change with every packet.
     fn update_gates(&mut self, port: PortIx, of: QueueChoice, view: &mut View<'_>) {
         if self.config.organisation == Organisation::Hierarchical {
             return;
@@ -207,7 +207,7 @@ impl PyrrhaSwitch {
     }
 
     /// Notifies the neighbour at `ingress` to hold back packets that pass `root`, which is
-    /// `distance` ports away.
+    /// `distance` ports further downstream.
     fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, view: &mut View<'_>) {
         let understands = matches!(self.ports[ingress].peer, Peer::Switch | Peer::Host);
         if understands && self.roots.learn(root, distance).register(ingress, true) {
@@ -271,8 +271,8 @@ impl PyrrhaSwitch {
         is_new
     }
 
-    /// Updates a queue's gate: it is closed while any root that uses the queue is paused, or while
-    /// the queue must wait for another.
+    /// Updates a queue's gate. The gate is closed while any root that uses the queue is paused, or
+    /// while the queue must wait for another queue.
     fn set_gate(&mut self, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
         let egress = &mut self.egress[port];
         let held = egress.is_held(queue).then(|| Cause::order(self.ports[port].id));
@@ -295,9 +295,10 @@ impl PyrrhaSwitch {
         }
     }
 
-    /// Unassigns the empty queues of `root` that are not needed. These are queues of a root that
-    /// has given up, and queues of a root that controls no upstream neighbour. The latter are
-    /// reported downstream. A paused queue stays, since later packets would bypass the pause.
+    /// Unassigns the empty queues of `root` that are not needed. A queue of a root that has given
+    /// up is not needed. Neither is a resumed queue, if `root` controls no upstream neighbour; the
+    /// downstream neighbour is then notified. A paused queue stays, since later packets would
+    /// bypass the PAUSE.
     fn release_unused(&mut self, root: PortId, view: &mut View<'_>) {
         let mut heir = None;
         let Some(entry) = self.roots.get_mut(root) else { return };
@@ -339,8 +340,8 @@ impl PyrrhaSwitch {
         self.arm(port, view);
     }
 
-    /// Stops the control of packets isolated for `roots` at `port`. From now on, `heir` controls
-    /// the packets that pass `heir`.
+    /// Ends the isolation of packets for `roots` at `port`. From now on, packets that pass `heir`
+    /// are isolated for `heir`.
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, view: &mut View<'_>) {
         for root in roots {
             // A queue kept for an earlier root of the list may be gone by now.
@@ -461,7 +462,8 @@ impl PyrrhaSwitch {
         self.release_unused(root, view);
     }
 
-    /// Resets the state agreed with the neighbour after the link of `port` was restored.
+    /// Resets the state that this node shares with the neighbour at `port`, after the link was
+    /// restored.
     pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let isolated: Vec<PortId> = self.egress[port].iter().map(|isolation| isolation.root).collect();
         let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
@@ -504,8 +506,8 @@ impl PyrrhaSwitch {
         self.egress[port].keeper(queue).map_or(PauseScope::Queue(queue), PauseScope::Root)
     }
 
-    /// Returns true if a packet keeps a root paused upstream: it is in the root's isolation queues,
-    /// or in the ordinary queue of a root of this switch.
+    /// Returns true if a packet keeps `root` paused upstream: a packet in an isolation queue of
+    /// `root`, or in the ordinary queue of the port that is `root`.
     pub(super) fn sustains_pause(&self, ingress: PortIx, root: PortId, packet: &PacketContext<'_>) -> bool {
         if packet.note() == 0 {
             return self.ports[packet.egress].id == root;

@@ -1,10 +1,10 @@
 //! DSH, dynamic and shared headroom (Shan et al., IEEE Transactions on Networking 2025).
 //!
 //! Worst-case headroom is reserved once per port, as *insurance*. Apart from private bytes, the
-//! rest is one pool for footroom and the queues' headroom, which other schemes separate. A queue is
-//! paused early enough to keep the headroom that it will probably need. A port as a whole is paused
-//! when its queues together have used up their share: the bytes on the wire then fit into the
-//! insurance.
+//! rest of the buffer is one pool for the queues' footroom and headroom. Other schemes have a pool
+//! for each of these. A queue is paused early enough that the pool still has the headroom that the
+//! queue will probably need. A port as a whole is paused when its queues together have used up
+//! their share: the bytes on the wire then fit into the insurance.
 
 mod gradient;
 
@@ -39,15 +39,15 @@ pub struct DshConfig {
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Worst-case headroom of a port, reserved as its insurance; also the most that a queue is
-    /// assumed to need. Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for that port's link;
-    /// more if long frames or response times need more.
+    /// Worst-case headroom of a port, reserved as the port's insurance; also the maximum headroom
+    /// that a queue is assumed to need. Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for
+    /// that port's link; more if long frames or response times need more.
     pub headroom: Option<Bytes>,
-    /// Distance below the threshold at which a paused queue resumes. Default: two full frames (DSH
-    /// section IV-E; its evaluation has 0).
+    /// Distance below the threshold at which a paused queue resumes. Default: two full frames
+    /// (section IV-E of DSH's paper; the paper's evaluation has 0).
     pub queue_resume_offset: Option<Bytes>,
-    /// Distance below the threshold at which a paused port resumes. Default: two full frames (DSH
-    /// section IV-E; its evaluation has 0).
+    /// Distance below the threshold at which a paused port resumes. Default: two full frames
+    /// (section IV-E of DSH's paper; the paper's evaluation has 0).
     pub port_resume_offset: Option<Bytes>,
     /// Arithmetic of the estimate of a queue's headroom. Default `exact`.
     pub estimator: EstimatorKind,
@@ -63,15 +63,15 @@ pub struct DshConfig {
     /// V-A).
     #[schemars(range(min = 0.0, max = 1024.0))]
     pub deviation_factor: f64,
-    /// Time after which a port that receives a single class gives its queue no shared headroom: the
-    /// queue has the insurance to itself. Default 10 ms (DSH section IV-D).
+    /// Time after which a port that has received packets of a single class gives this class's queue
+    /// no shared headroom: the queue has the insurance to itself. Default 10 ms (DSH section IV-D).
     pub window: Duration,
     /// True if insurance is reserved. Without insurance, packets may be dropped (the ablation of
     /// DSH Figure 21).
     pub insurance: bool,
     /// True if queues get headroom from the shared pool. Otherwise no queue takes more than its
-    /// threshold from the pool; further packets use the insurance and pause the port (the ablation
-    /// of DSH Figures 15 and 25).
+    /// threshold from the pool; further packets are charged to the insurance, and the port is
+    /// paused (the ablation of DSH Figures 15 and 25).
     pub shared_headroom: bool,
 }
 
@@ -190,7 +190,7 @@ struct IngressPort {
     insurance_size: u64,
     peak_insurance: u64,
     reach: Reach,
-    /// Class of the last packet, and start of the time without other classes.
+    /// Class of the last packet, and start of the time in which no packet of another class arrived.
     class: Class,
     since: Time,
     /// True if that time is longer than the window.
@@ -352,8 +352,8 @@ impl BufferPolicy for Dsh {
         }
     }
 
-    /// Checks all queues of the port, since other queues move the threshold. This is a separate
-    /// function, because its use of registers would slow down other policies.
+    /// Checks all queues of the port, since packets of other queues change the common threshold.
+    /// This is a separate function, because its use of registers would slow down other policies.
     #[inline(never)]
     fn pressure(&self, ingress: PortIx, _class: Class) -> Pressure {
         let port = &self.ports[ingress];
@@ -414,8 +414,8 @@ impl Dsh {
         threshold.saturating_sub(if is_single || !self.shared_headroom { 0 } else { need })
     }
 
-    /// Returns the pressure of a port by X_poff (Equation 11): its queues together have used up
-    /// their share, or the insurance is in use.
+    /// Returns the pressure of a port. The port is full if its queues together hold more than
+    /// X_poff (Equation 11), or if the insurance is in use.
     fn port_pressure(&self, port: &IngressPort, threshold: u64) -> PortPressure {
         let limit = self.queues_per_port * threshold;
         if port.insurance > 0 || port.shared > limit {

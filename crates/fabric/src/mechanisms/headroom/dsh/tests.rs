@@ -7,8 +7,8 @@ use crate::network::fabric::Fabric;
 use crate::testing::{admit, fabric, packet, star};
 use backwater_engine::Rate;
 
-/// Returns the switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes,
-/// 60,000 B of headroom, 3,000 B private.
+/// Returns the switch of DSH's evaluation: a buffer of 16 MiB, 32 ports of 100 Gb/s, seven lossless
+/// classes, 60,000 B of headroom per port, 3,000 B private per queue.
 fn evaluation() -> (Fabric, DshConfig) {
     let mut spec = star(32);
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -102,13 +102,13 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
     assert_eq!(dsh.pressure(1, CLASS).full, ClassMask::NONE);
-    // The paused queue still admits packets: from then on, T limits only the port's queues
-    // together.
+    // Packets of the paused queue are still admitted: only the port's queues together are limited,
+    // to 7 T.
     for _ in 0..200 {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
-    // Without an offset, the queue is below XON as soon as it is below this length.
+    // With an offset of 0, the queue is below XON as soon as it is shorter than 778,000 B.
     while dsh.pressure(0, CLASS).below_xon.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).below_xon {
         dsh.release(&packet(0, CLASS, 1000), now);
     }
@@ -208,7 +208,7 @@ fn a_packet_too_large_for_the_pool_uses_the_insurance() {
 }
 
 /// One port uses up the pool of 10,000 B, so that the other uses its insurance. The other port is
-/// full until its insurance is free again, however much of the pool is free by then.
+/// full until its insurance is free again, even if the pool is free earlier.
 #[test]
 fn port_full_while_insurance_in_use() {
     let config = DshConfig { alpha: 64.0, ..Default::default() };
@@ -223,7 +223,7 @@ fn port_full_while_insurance_in_use() {
     assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
 }
 
-/// The window ends more than 10 ms after the first packet, which arrived after 80 ns.
+/// The port counts as single more than 10 ms after the first packet, which arrived at 80 ns.
 #[test]
 fn port_is_single_once_the_window_has_passed() {
     let (fabric, config) = evaluation();

@@ -5,8 +5,8 @@ use crate::mechanisms::headroom::HeadroomConfig;
 use crate::network::fabric::Fabric;
 use crate::testing::{admit, fabric, packet, star};
 
-/// Returns the switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes,
-/// 60,000 B of headroom and 3,000 B private each.
+/// Returns the switch of DSH's evaluation: a buffer of 16 MiB, 32 ports of 100 Gb/s, seven lossless
+/// classes, 60,000 B of headroom and 3,000 B private per queue.
 fn evaluation() -> (Fabric, SihConfig) {
     let mut spec = star(32);
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -26,8 +26,8 @@ fn the_first_threshold_of_the_evaluation_is_167_kb() {
     assert_eq!(sih.shared_threshold(0), 166_576);
 }
 
-/// A single queue is full at alpha B_s / (1 + alpha) = 156,777 B, and is below XON as soon as it is
-/// shorter.
+/// A single queue is full once it holds alpha B_s / (1 + alpha) = 156,777 B of the shared pool.
+/// Below this length, the queue is also below XON.
 #[test]
 fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
     let (fabric, config) = evaluation();
@@ -69,7 +69,7 @@ fn a_queue_resumes_below_its_threshold_by_the_offset() {
     assert_eq!(below_xon, [false, false, true]);
 }
 
-/// With alpha 1 and 10,000 B to share, T = 10,000 - x.
+/// With alpha 1 and 10,000 B to share, T = 10,000 B - x for a queue of x bytes.
 #[test]
 fn queue_is_full_at_threshold_and_below_xon_at_the_offset() {
     let (headroom, resume_offset) = (Some(Bytes(5000)), Some(Bytes(2000)));
@@ -89,7 +89,7 @@ fn queue_is_full_at_threshold_and_below_xon_at_the_offset() {
     assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Ok(()));
     assert_eq!(sih.occupancy().headroom, 1, "T has no room for another byte");
     sih.release(&packet(0, CLASS, 1000), Time::ZERO);
-    // The queue has 4,001 B, and T is 5,999 B: less than 2,000 B more.
+    // The queue has 4,001 B, which is less than 2,000 B below T, 5,999 B.
     assert_eq!(sih.pressure(0, CLASS), Pressure::default());
 }
 

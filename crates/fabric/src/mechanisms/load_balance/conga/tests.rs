@@ -63,7 +63,7 @@ impl Switch {
         self.records.path_header(frame.record).copied().map(LeafHeader::from)
     }
 
-    /// Returns the header of a packet when it leaves.
+    /// Returns the header with which a packet departs.
     fn depart(&mut self, frame: Frame, ingress: PortIx, egress: PortIx, now: Time) -> Option<LeafHeader> {
         let mut queued = QueuedPacket::new(frame, ingress, now);
         let packet = &mut queued.context(egress, &mut self.records);
@@ -77,14 +77,14 @@ impl Switch {
         self.depart(frame, 0, egress, now)
     }
 
-    /// Processes a packet with this header that has reached its destination.
+    /// Processes a packet with `header` that has reached its destination leaf.
     fn record(&mut self, header: LeafHeader, now: Time) {
         let mut queued = QueuedPacket::new(self.packet(0, Some(header)), 0, now);
         let packet = &mut queued.context(0, &mut self.records);
         self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
     }
 
-    /// Processes a report of leaf 5 that packets through `port` have met `metric`.
+    /// Processes a report of leaf 5: the path through `port` has the load `metric`.
     fn feed_back(&mut self, port: PortIx, metric: u8, now: Time) {
         self.record(LeafHeader { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
     }
@@ -244,7 +244,7 @@ fn equal_paths_are_taken_equally_and_not_left_for_each_other() {
     assert_shared(leaf.spread(at(0)), [true; 3]);
     let first = leaf.choose(1, at(0));
     assert!((1..50).all(|flowlet| leaf.choose(1, at(2 * flowlet)) == first));
-    // The next flowlet takes a better path, and no earlier packet does.
+    // The next flowlet takes a better path; packets of the present flowlet do not.
     let better = if first == 3 { 4 } else { 3 };
     UPLINKS.into_iter().filter(|port| *port != better).for_each(|port| leaf.feed_back(port, 1, at(99)));
     assert_eq!([99, 101].map(|us| leaf.choose(1, at(us))), [first, better]);
@@ -286,7 +286,7 @@ fn a_metric_fades_if_set() {
     }
 }
 
-/// ACKs also take the best path. Without a gap between packets, they stay on it.
+/// ACKs also take the best path. Without a gap between packets, ACKs stay on their path.
 #[test]
 fn answers_choose_by_metrics_if_set() {
     let mut leaf = Switch::with(4, &CongaConfig { answers: Answers::ByFlowlets, ..config() });

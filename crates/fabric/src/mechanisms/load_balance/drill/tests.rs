@@ -65,7 +65,7 @@ fn the_best_port_is_remembered_until_its_queue_grows() {
     assert_eq!(counts(&mut drill, &candidates, &mut queues, 1000), [0, 0, 1000, 0]);
     let mut frames = Frames::default();
     (0..9).for_each(|_| queues.ports[2].enqueue(3, &queued(3, 1000), &mut frames));
-    // The port is used at most until another one is drawn.
+    // The port with the grown queue is used at most until another port is drawn.
     assert!(counts(&mut drill, &candidates, &mut queues, 1000)[2] < 10);
 }
 
@@ -88,7 +88,7 @@ fn a_port_whose_link_is_down_is_not_taken_and_forgotten() {
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 100, 0, 0]);
 }
 
-/// The best port of one set does not apply to others.
+/// The best port of one set is not remembered for other sets.
 #[test]
 fn every_set_of_ports_has_a_memory_of_its_own() {
     let mut drill = drill(1, 1);

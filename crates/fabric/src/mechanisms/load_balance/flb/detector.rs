@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, GetSize)]
 pub(super) struct Detector {
     threshold: FlbThreshold,
-    /// Length up to which a queue is never congested: two packets, or none with a static threshold.
+    /// Length up to which a queue is never congested: two full packets, or zero with a static
+    /// threshold.
     floor: u64,
     /// Shortest queue that can be congested, by egress port.
     least: IndexVec<PortIx, u64>,
@@ -221,14 +222,14 @@ impl Detector {
     /// packets have arrived: the integrals of Equation 4 less 2 d C.
     fn growth(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
         let round = self.round[packet.egress];
-        // The route already includes the next link.
+        // The packet's route already counts the link after this switch.
         let links = u64::from(packet.headers().route.links_passed()).saturating_sub(1);
         let lengths = self.lengths.get(&(packet.egress, packet.queue)).copied().unwrap_or_default();
         lengths.growth(length, view.now, round, round * links)
     }
 
     /// Returns the upper end of Equation 4: Q_PFC / n less the growth. n is the number of congested
-    /// egress queues of the switch, including the packet's.
+    /// egress queues of the switch, including the packet's queue.
     fn upper(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
         let Some(bound) = view.threshold(packet.ingress(), packet.ingress_class()) else { return i128::MAX };
         let others = (self.counts().1 - usize::from(self.is_congested(packet))) as u64;

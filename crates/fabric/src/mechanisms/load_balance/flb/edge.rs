@@ -24,8 +24,8 @@ pub(super) struct Edge {
     flows: Recent<FlowEntry>,
     /// Peak number of entries so far.
     most_flows: u64,
-    /// Number of flows that may arrive before the maximum can grow: each flow adds at most one
-    /// entry.
+    /// Number of new flows that may still arrive before `most_flows` can grow: each new flow adds
+    /// at most one entry.
     flows_left: u64,
     pub(super) isolation: Isolation,
     most_isolated: usize,
@@ -64,7 +64,7 @@ pub struct Present {
     pub now: Duration,
     /// Delay that the flow's last packet met on the path.
     pub met: Duration,
-    /// Gap to the last packet.
+    /// Time since the flow's last packet.
     pub gap: Duration,
 }
 
@@ -194,7 +194,7 @@ impl Edge {
         choice
     }
 
-    /// Updates the maximum number of entries of the flow table.
+    /// Updates the peak number of entries of the flow table.
     fn count_flows(&mut self, view: &mut View<'_>) {
         if self.flows_left > 0 {
             self.flows_left -= 1;
@@ -249,7 +249,7 @@ impl Edge {
 }
 
 /// Returns the gap to a packet at `last`: exact, or by a counter that increases at every multiple
-/// of `unit`. The first increase may follow at once.
+/// of `unit`. The first increase does not count, since it may directly follow the packet at `last`.
 fn gap(last: Time, now: Time, unit: Option<Duration>) -> Duration {
     match unit {
         None => now.since(last),
@@ -272,7 +272,7 @@ struct Delays<'a, 'v> {
 
 impl Delays<'_, '_> {
     /// Returns the packet's wait at the uplink of a path: the time for the bytes on the wire and in
-    /// its queue. A PAUSE is assumed to last for as long again as it has already lasted.
+    /// the packet's queue. A PAUSE is assumed to last for as long again as it has already lasted.
     #[inline]
     fn at_uplink(&self, path: &Path) -> Duration {
         if !self.counts_queues {
@@ -458,8 +458,8 @@ mod tests {
         assert!(counts[1] == 0 && counts[0].abs_diff(1500) < 137, "{counts:?}");
     }
 
-    /// In a gap of 0.9 to 3.1 units, the counter has increased three times. The first increase may
-    /// have followed at once, so the gap is at least two units.
+    /// From 0.9 to 3.1 units, the counter increases three times. The first increase may directly
+    /// follow the earlier packet, so the gap is known to be at least two units.
     #[test]
     fn a_coarse_gap_is_never_too_long() {
         let at = |tenths: u64| Time::from_ps(tenths * 1_000_000);

@@ -50,14 +50,14 @@ pub(super) struct Congested {
 /// Port at which flows of this edge are congested.
 #[derive(Debug, GetSize)]
 struct Root {
-    /// Number of this edge's flows.
+    /// Number of this edge's flows that are congested at the port.
     here: u32,
-    /// Number of all flows (n), as last reported.
+    /// Number n of all flows that are congested at the port, as last reported.
     in_all: u32,
 }
 
 impl Isolation {
-    /// Processes a notice from `root` about `flow`. Returns true if it adds an entry.
+    /// Processes a notice from `root` about `flow`. Returns true if the notice adds an entry.
     pub(super) fn record(&mut self, flow: FlowId, root: PortId, cnm: Cnm, now: Time) -> bool {
         match cnm {
             Cnm::Congested { flows } => self.add(flow, root, flows, now),
@@ -153,7 +153,8 @@ impl Isolation {
         }
     }
 
-    /// Releases isolation paths: their flows get others.
+    /// Releases the isolation paths for which `which` is true. The flows on these paths get other
+    /// paths.
     pub(super) fn release(&mut self, which: impl Fn(Ascent) -> bool) {
         self.paths.retain(|path| !which(path.ascent));
         for entry in self.flows.values_mut().filter(|entry| entry.path.is_some_and(&which)) {

@@ -1,10 +1,10 @@
-//! FLB (Hu et al., USENIX ATC 2025): edge switches send every packet along the path with the least
-//! delay on which it overtakes no packet of its flow. They keep congested flows on as few paths as
-//! they need, so that a PAUSE stops no other flow.
+//! FLB (Hu et al., USENIX ATC 2025): edge switches send every packet along the fastest of the paths
+//! on which the packet overtakes no packet of its flow. Edges keep congested flows on as few paths
+//! as these flows need, so that a PAUSE stops no other flow.
 //!
 //! Edges measure the paths to each other by stamps on some packets. A switch whose egress queue
 //! exceeds a threshold notifies the source edges of the flows whose packets join the queue (CNM),
-//! and notifies them again when the queue is shorter.
+//! and notifies these edges again when the queue is shorter.
 
 mod detector;
 mod edge;
@@ -36,8 +36,9 @@ pub enum StampPoint {
     Arrival,
     /// Start of transmission on the uplink.
     Departure,
-    /// As `departure`, plus the state of the uplink when a path is chosen: the bytes on its wire
-    /// and in its queue, and the time for which a PAUSE has stopped it.
+    /// As `departure`, plus the state of the uplink when a path is chosen: the bytes on the
+    /// uplink's wire and in the packet's queue, and the time for which a PAUSE has stopped this
+    /// queue.
     #[default]
     DepartureAndQueue,
 }
@@ -112,7 +113,7 @@ pub enum Spread {
 }
 
 /// Time when a flow leaves a path that it may no longer use: an isolation path for an uncongested
-/// flow, any other for a congested flow.
+/// flow, any other path for a congested flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moves {
@@ -128,7 +129,7 @@ pub enum Moves {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnUplinks {
-    /// No reaction: the flows' path is slower, and they leave it by rerouting.
+    /// No reaction. Flows leave the uplink by rerouting, since its delay grows.
     Ignore,
     /// Senders are notified, if they process notices.
     Notify,
@@ -137,7 +138,7 @@ pub enum OwnUplinks {
     Isolate,
 }
 
-/// FLB: packets take the path with the least delay on which they overtake no packet of their flow;
+/// FLB: every packet takes the fastest of the paths on which it overtakes no packet of its flow;
 /// congested flows keep to few paths (ATC 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -151,13 +152,13 @@ pub struct FlbConfig {
     /// Time for which a measured delay holds, if no sample is pending. After that, the delay
     /// decreases by the time that passes, as an idle queue drains. Default: two sample periods.
     pub delay_aging: Option<Duration>,
-    /// Point at which samples are stamped. It also decides if a path's delay includes the queue of
-    /// the uplink.
+    /// Point at which samples are stamped. The point also decides if a path's delay includes the
+    /// queue of the uplink.
     pub stamp: StampPoint,
-    /// Delay of a path that counts.
+    /// Delay by which paths are compared.
     pub delay_of: DelayOf,
-    /// Unit of the ageing counter for the gap between two packets of a flow, rounded down (section
-    /// 3.4; the paper names no unit). Default: gaps are exact.
+    /// Unit of the ageing counter that measures the gap between two packets of a flow (section 3.4;
+    /// the paper names no unit). Gaps are rounded down. Default: gaps are exact.
     pub gap_unit: Option<Duration>,
     /// Condition on which a packet leaves its flow's path for a faster one.
     pub rerouting: Rerouting,

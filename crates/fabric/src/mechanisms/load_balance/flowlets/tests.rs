@@ -112,8 +112,8 @@ fn a_flowlet_whose_link_is_down_chooses_at_once() {
     assert_eq!(packet(&mut flowlets, FLOW, at(30), &mut ports(&[0, 1, 2, 3]), 0), (3, Asked::No));
 }
 
-/// Routes may change: the port counts, at any position among the candidates. If it is no longer a
-/// candidate, the flow chooses anew.
+/// When routes change, a flow keeps its port, at any position among the candidates. If the port is
+/// no longer a candidate, the flow chooses anew.
 #[test]
 fn a_flowlet_keeps_to_its_port() {
     let (mut flowlets, mut node, fabric) = (flowlets(), ports(&[]), fabric(star(2)));
@@ -125,7 +125,7 @@ fn a_flowlet_keeps_to_its_port() {
     assert_eq!(way(10, &[0, 1, 2, 3]), 2);
     assert_eq!(way(20, &[1, 3]), 0);
     assert_eq!(way(30, &[0, 1]), 1);
-    // The port also counts after a gap.
+    // After a gap, the previous port is found at its new position.
     assert_eq!(way(500, &[3, 0, 1]), 2);
 }
 

@@ -25,7 +25,7 @@ pub(in super::super) struct Delay {
     busy: u8,
     /// Time of the last report.
     updated: Time,
-    /// Delay added by packets sent since, which the next report may not include.
+    /// Delay added by packets sent since the last report.
     burden: Duration,
     /// Time at which the burden had this value.
     burdened: Time,

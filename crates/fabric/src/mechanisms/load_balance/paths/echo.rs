@@ -7,7 +7,7 @@ use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 use std::collections::VecDeque;
 
-/// Index of a path among the paths to the same edge. It does not change with routes.
+/// Index of a path among the paths to the same edge. A path keeps its index when routes change.
 pub(in super::super) type PathIx = u32;
 
 /// Header of packets between edges: the source edge, its stamp, and a report.
@@ -21,7 +21,7 @@ pub(in super::super) struct EdgeHeader {
 /// Stamp of a sampled packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PathStamp {
-    /// Path index of the source edge.
+    /// Index of the path at the source edge.
     pub(in super::super) path: PathIx,
     /// Departure time from the source edge.
     pub(in super::super) at: Time,
@@ -32,7 +32,7 @@ pub(in super::super) struct PathStamp {
 /// Report about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PathReport {
-    /// Path index of the receiving edge.
+    /// Index of the path at the edge that receives the report.
     pub(in super::super) path: PathIx,
     /// Queueing delay of a packet on the path.
     pub(in super::super) delay: Duration,
@@ -40,7 +40,7 @@ pub(in super::super) struct PathReport {
     pub(in super::super) busy: u8,
 }
 
-/// Flag that a half of the header is present.
+/// Flag in the first word of the stamp or report: the header contains a stamp or report.
 const IS_THERE: u32 = 1 << 31;
 
 /// Packs a path, a time in picoseconds below 20 hours, and a byte into three words.
@@ -161,8 +161,8 @@ mod tests {
         PathStamp { path, at: Time::ZERO, busy: 0 }
     }
 
-    /// The shortest delay so far is the delay of the idle path; over all paths, of the fastest
-    /// path.
+    /// Delays are relative to the shortest delay so far: that of the same path or, with `over_all`,
+    /// that of any path.
     #[test]
     fn a_delay_counts_from_the_shortest_one() {
         let us = Duration::from_us;

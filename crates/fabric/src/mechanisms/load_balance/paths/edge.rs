@@ -70,7 +70,7 @@ impl MeasuringEdge {
     /// Adds a pending report to a packet for another edge.
     #[inline(never)]
     fn report(&mut self, packet: &mut PacketContext<'_>, view: &View<'_>) {
-        // The destination is read from the route: its flow may have been removed.
+        // The destination is read from the route, since the packet's flow may have been removed.
         let route = packet.headers().route;
         let to = route.destination().unwrap_or_else(|| {
             let next = view.paths.neighbour(self.node(), packet.egress);
@@ -144,7 +144,7 @@ impl MeasuringEdge {
     }
 }
 
-/// Sets the stamp's time to the start of transmission, if departures count.
+/// Sets the time of the packet's stamp, if any, to `now`, the start of transmission.
 pub(in super::super) fn stamp_departure(packet: &mut PacketContext<'_>, now: Time) {
     rewrite_stamp(packet, |stamp| PathStamp { at: now, ..stamp });
 }

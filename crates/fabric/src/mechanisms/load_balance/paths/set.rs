@@ -36,7 +36,8 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
     Ok(())
 }
 
-/// Warns of a flow control that queues packets outside the class queues, which edges measure.
+/// Warns if the flow control queues packets outside the class queues, since edges measure only the
+/// class queues.
 pub(in super::super) fn check_queues(scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
     let (flow_control, facts) = &scheme.flow_control;
     let message = format_args!(

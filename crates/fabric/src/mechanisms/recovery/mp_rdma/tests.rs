@@ -84,9 +84,9 @@ fn a_nack_retransmits_earlier_unacknowledged_packets_once() {
     assert_eq!((sender.board.recovers(), sender.board.arrivals()), (false, 0));
 }
 
-/// Of packets 0 to 9, packet 0 is lost. It is retransmitted because packets 8 and 9 are dropped,
-/// and these follow it. If they are dropped again, packet 0 was lost again: it is sent a third
-/// time, once for both drops.
+/// Of packets 0 to 9, packet 0 is lost. Packets 8 and 9 are dropped, so packet 0 is retransmitted,
+/// and packets 8 and 9 after it. If packets 8 and 9 are dropped again, packet 0 was lost again.
+/// Packet 0 is then sent a third time, but only once for both drops.
 #[test]
 fn a_second_drop_starts_another_repair() {
     let (mut sender, mut progress) = (sender(), Progress::default());
@@ -151,7 +151,7 @@ fn late_answers_are_ignored() {
     assert_eq!(send(&mut sender, &mut progress, 12), [4, 5, 6, 7, 8, 12, 13, 14, 15, 16]);
 }
 
-/// Arrived packets do not hide packets a bitmap's length later.
+/// The record of an arrived packet does not count for the packet one bitmap length later.
 #[test]
 fn packets_beyond_the_bitmap_have_not_arrived() {
     let (mut sender, mut progress) = (sender(), Progress::default());

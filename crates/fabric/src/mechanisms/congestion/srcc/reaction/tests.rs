@@ -64,7 +64,7 @@ fn a_notice_sets_the_rate_with_every_base() {
 }
 
 /// DCQCN's timer ticks 300 us later. With the adjustment `cut`, the rate then recovers half of the
-/// way to its previous value. With the other adjustments, it does not change.
+/// way to its previous value. With the other adjustments, the rate does not change.
 #[test]
 fn rate_cut_by_a_notice_recovers_as_after_a_cnp() {
     let after = |adjustment| {
@@ -76,7 +76,7 @@ fn rate_cut_by_a_notice_recovers_as_after_a_cnp() {
     assert_eq!([Adjustment::Cut, Adjustment::Lower, Adjustment::Set].map(after), [60, 20, 50].map(|gbps| gbps * GBPS));
 }
 
-/// Another control never raises a rate by lowering or cutting it. DCQCN's timer ticks 300 us later.
+/// `lower_rate` and `cut_rate` never raise a rate. DCQCN's timer ticks 300 us later.
 #[test]
 fn another_control_lowers_or_cuts_the_rate() {
     let mut lowered = reaction_point(&SrccConfig::default());

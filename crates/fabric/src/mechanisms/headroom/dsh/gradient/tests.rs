@@ -70,9 +70,9 @@ fn division_by_tables_is_nearly_exact() {
 }
 
 /// Runs both forms on the same arrivals. In the hardware form, a gradient is off by at most e = 1 %
-/// of the largest gradient. The deviation is off by 2 e, and counts 4 times. Shifts round by less
-/// than one in the last place each time, which adds up to 4 for each average. The staircase adds up
-/// to one step.
+/// of the largest gradient. The mean deviation is off by at most 2 e, and is multiplied by 4. Each
+/// shift rounds by less than one in the last place; for each average, these errors add up to 4. The
+/// staircase adds up to one step.
 #[test]
 fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
     let reach = reach();

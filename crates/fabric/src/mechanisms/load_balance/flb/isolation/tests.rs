@@ -79,7 +79,8 @@ fn as_many_paths_are_wanted_until_the_check() {
     assert!(!isolation.wants_more());
 }
 
-/// A flow is congested at most at as many ports as it has hops; further ports do not count.
+/// A path has at most `MOST_ROOTS` ports. If a flow is congested at more ports, the further ports
+/// do not count.
 #[test]
 fn no_more_ports_count_than_there_can_be() {
     let mut isolation = Isolation::default();
@@ -110,8 +111,8 @@ fn clear_notices_release() {
     assert!(!isolation.is_isolated(5) && !isolation.wants_more());
 }
 
-/// Of three paths, two are needed once flows have ended: the path with the fewest flows is
-/// released, the last among equals.
+/// Of three paths, two are needed once a flow is no longer congested: the path with the fewest
+/// flows is released, the last among equals.
 #[test]
 fn a_check_releases_what_is_not_needed() {
     let mut isolation = Isolation::default();
