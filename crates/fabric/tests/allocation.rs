@@ -42,16 +42,16 @@ fn packets_and_events_do_not_allocate() {
     assert!(hops > 100_000);
     assert_eq!(allocations, 0);
 
-    // An incast under PFC. Each finished pause is kept for measurement in a list that doubles its
-    // capacity; no other data structure may grow.
+    // An incast under PFC. Finished pauses are kept as results, in a list that doubles its capacity
+    // when it is full. No other data structure may grow.
     let incast = (0..7).map(|host| endless(host, 7)).collect();
     let (allocations, hops) = steady_state(star(8), incast, 10);
     println!("incast: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");
 
-    // These load balancers use tables of flowlets, tables of CONGA's feedback, or paths that hosts
-    // choose and ACKs release.
+    // LetFlow and CONGA keep tables in switches. In the other two runs, hosts choose the path of
+    // each packet.
     let none = CongestionConfig::None(Default::default());
     for (load_balance, congestion) in [
         (LoadBalanceConfig::LetFlow(Default::default()), none.clone()),

@@ -51,8 +51,8 @@ impl ReactionPoint for FixedRate {
     }
 }
 
-/// Load balancer that cycles through sixteen paths at the sender. Records path and mark of ACKs and
-/// NACKs, if it has a log.
+/// Load balancer that cycles through sixteen paths at the sender. If there is a log, the path of
+/// every ACK and NACK is recorded, and whether the ACK or NACK is marked.
 #[derive(Clone, Debug)]
 pub struct PathCycling(pub Option<Log<(Entropy, bool)>>);
 
@@ -112,7 +112,7 @@ macro_rules! flow_control {
 }
 
 /// Makes `$options` the options of a congestion control without notification point. The methods of
-/// `CongestionOptions` in `$flag` return true.
+/// `CongestionOptions` that `$flag` lists return true.
 macro_rules! congestion_control {
     ($options:ty, $reaction:ty: |$this:ident, $sender:ident| $build:expr $(, $flag:ident)*) => {
         impl Options for $options {}

@@ -23,7 +23,8 @@ use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use proptest::prelude::ProptestConfig;
 use std::collections::BTreeSet;
 
-/// Returns the chain h0 - s0 - s1 - ... - h1, with a rate for each of at least two links.
+/// Returns the chain h0 - s0 - s1 - ... - h1. `gbps` has the rate of every link; there are at least
+/// two.
 pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     let switches = gbps.len() as u32 - 1;
     let mut spec = NetworkSpec::with_nodes(2, switches);
@@ -36,7 +37,7 @@ pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     spec
 }
 
-/// Returns a flow whose data passes these switches and relays in turn, and whose ACKs take the
+/// Returns a flow whose data passes the switches and relays `through`, in this order. ACKs take the
 /// reverse path.
 pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
     let nodes = |ids: &mut dyn Iterator<Item = &u32>| ids.map(|id| NodeId(*id)).collect();
@@ -47,9 +48,9 @@ pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
     }
 }
 
-/// Returns the traffic of PortFC's figure 5 in BCube(4, 1). Switches 16 to 19 are in layer 0, and
-/// switches 20 to 23 in layer 1. Two flows of four hops connect opposite corners of a ring, one in
-/// each direction. Two neighbours of h5 send a burst to it.
+/// Returns the traffic of Figure 5 of the PortFC paper in BCube(4, 1). Switches 16 to 19 are in
+/// layer 0, and switches 20 to 23 in layer 1. Two flows of four hops connect opposite corners of a
+/// ring, one in each direction. Two neighbours of h5 each send a burst to h5.
 pub fn two_flows_and_a_burst() -> Vec<FlowSpec> {
     let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
     let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
@@ -108,7 +109,7 @@ pub fn drain(simulation: &mut Simulation) {
     }
 }
 
-/// True if flow control and load balancer can run in this network.
+/// True if the flow control and the load balancer of `spec` can run in its network.
 pub fn applies(spec: &NetworkSpec) -> bool {
     let slots = ["switch.flow_control", "load_balance"];
     let refused = |error: &Diagnostic| slots.contains(&error.path.as_str());
@@ -153,7 +154,7 @@ pub fn all_delivered(outcomes: &[FlowOutcome]) -> bool {
     outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes)
 }
 
-/// Returns the payload bytes delivered of each flow.
+/// Returns the delivered payload bytes of each flow.
 pub fn delivered(simulation: &Simulation) -> Vec<u64> {
     simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
 }
@@ -175,9 +176,9 @@ pub fn no_flow_control() -> FlowControlConfig {
     FlowControlConfig::None(Default::default())
 }
 
-/// Returns rows with one alternative per slot that together contain every pair of alternatives of
-/// different slots. The choice is greedy: slot by slot, a row takes the alternative that adds the
-/// most new pairs.
+/// Returns rows with one alternative per slot. Together, the rows contain every pair of
+/// alternatives of different slots. The choice is greedy: slot by slot, a row takes the alternative
+/// that adds the most new pairs.
 pub fn covering(sizes: &[usize]) -> Vec<Vec<usize>> {
     let slots = || 0..sizes.len();
     let pairs = |row: &Vec<usize>| -> BTreeSet<[(usize, usize); 2]> {

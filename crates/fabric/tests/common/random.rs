@@ -1,6 +1,6 @@
 //! Random small fabrics that cannot deadlock, with random mechanisms and traffic.
 //!
-//! Large strategies are boxed: their trees would overflow a test's stack.
+//! Large strategies are boxed, because their values would otherwise overflow the stack of a test.
 
 use super::{applies, flow, link, set_error_rate, sorted};
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -116,11 +116,11 @@ fn flow_control() -> impl Strategy<Value = FlowControlConfig> {
     })
 }
 
-/// Placeholder that [`shortest_pause`] replaces once the network is known.
+/// Placeholder for a number of quanta. [`shortest_pause`] replaces it once the network is known.
 const SHORTEST: u16 = 0;
 
-/// Returns the smallest number of quanta that planning accepts. A pause must last more than twice
-/// as long as its refresh may wait, and is refreshed at most every 100 ns. A refresh may wait for
+/// Returns the smallest number of quanta that planning accepts. A pause is refreshed after half of
+/// its duration. This half must be at least 100 ns, and must cover the longest wait of a refresh:
 /// one data frame and a PFC frame of every class.
 fn shortest_pause(spec: &NetworkSpec) -> u16 {
     let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
@@ -130,8 +130,8 @@ fn shortest_pause(spec: &NetworkSpec) -> u16 {
     bytes.div_ceil(64) as u16
 }
 
-/// Draws alpha, the threshold as a multiple of the free buffer. With 0 every packet triggers a
-/// PAUSE.
+/// Draws alpha, the threshold as a multiple of the free buffer. With an alpha of 0, every packet
+/// triggers a PAUSE.
 fn alpha() -> impl Strategy<Value = f64> {
     prop_oneof![4 => 0.01f64..4.0, 1 => Just(0.0)]
 }
@@ -265,8 +265,8 @@ fn with_recovery(
     })
 }
 
-/// Draws a flowlet timeout, an ageing time no shorter than the gaps of flowlets, and rules for gaps
-/// and ACKs.
+/// Draws a flowlet timeout, an ageing time that is no shorter than the longest gap within a
+/// flowlet, and rules for gaps and ACKs.
 fn flowlet_rules() -> impl Strategy<Value = (Duration, Duration, Gaps, Answers)> {
     let timeout = prop_oneof![1u64..2000, 1u64..50_000];
     let rules = (select(vec![Gaps::Exact, Gaps::AgeBit]), select(vec![Answers::ByHash, Answers::ByFlowlets]));
@@ -291,7 +291,7 @@ fn conga() -> impl Strategy<Value = LoadBalanceConfig> {
     (flowlet_rules(), (1u64..50_000, 0u64..100_000), 0.01f64..1.0, 1u8..=8).prop_map(config)
 }
 
-/// Draws any lossless options of DSH.
+/// Draws any options under which DSH is lossless.
 pub fn dsh() -> impl Strategy<Value = DshConfig> {
     let offset = || prop::option::of((0u64..20_000).prop_map(Bytes));
     let thresholds = (alpha(), private(), offset(), offset());
@@ -475,7 +475,7 @@ pub fn lossless_at_common_rates() -> BoxedStrategy<Case> {
 /// Rates in Mb/s of links slower or faster than all others by orders of magnitude.
 const FAR_APART: &[u64] = &[10, 100, 1000, 800_000, 1_600_000];
 
-/// Draws lossless fabrics under DSH, with up to seven lossless classes and more traffic.
+/// Draws lossless fabrics under DSH, with more flows than in [`lossless`].
 pub fn under_dsh() -> BoxedStrategy<Case> {
     cases(1..8, 60, dsh().prop_map(HeadroomConfig::Dsh).boxed(), FAR_APART)
 }
@@ -510,7 +510,8 @@ fn cases(
                 let mut spec = NetworkSpec::with_nodes(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
-                // There is no lossless guarantee if a frame takes no time on the clock.
+                // There is no lossless guarantee if the clock rounds the transmission time of a
+                // frame down to 0.
                 let takes_time = spec.links.iter().all(|link| framing.rate_excess(link.rate, 0).is_some());
                 spec.framing = if takes_time { framing } else { Framing::Rocev2 };
                 spec.mtu = Bytes(mtu);
@@ -543,7 +544,7 @@ fn cases(
                     pfc.quanta = shortest;
                 }
                 (spec.load_balance, spec.recovery) = paths;
-                // A third of the networks with FLB's isolation also have its rate control.
+                // A third of the networks with FLB's isolation also have FLB's rate control.
                 if let LoadBalanceConfig::Flb(FlbConfig { isolation: true, .. }) = spec.load_balance
                     && seed % 3 == 0
                 {
@@ -569,7 +570,7 @@ pub fn reserved(spec: &NetworkSpec) -> u64 {
 }
 
 /// Draws fabrics without flow control, whose small buffers lose packets, and a recovery that
-/// tolerates it.
+/// repeats lost packets.
 pub fn lossy() -> BoxedStrategy<Case> {
     let irn = (prop::option::of(1u64..200_000), 16u32..5000, 0u32..6).prop_map(|(cap, bitmap, few)| {
         RecoveryConfig::Irn(IrnConfig { bdp_cap: cap.map(Bytes), bitmap, few, ..Default::default() })
@@ -598,7 +599,7 @@ pub fn lossy() -> BoxedStrategy<Case> {
     drawn.boxed()
 }
 
-/// Sets a flow control that bounds queues, and shares the whole buffer.
+/// Sets a flow control that bounds queues, and a buffer policy that shares the whole buffer.
 pub fn with_flow_control(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
     spec.switch.flow_control = flow_control;
     spec.switch.lossless = Vec::new();

@@ -99,7 +99,8 @@ impl Sink for Recorder {
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
-        // The second element follows the order in which the simulator fires timers of one instant.
+        // The second element sorts timers of one instant in the order in which the simulator fires
+        // them.
         self.wakeups.insert(match wakeup {
             Wakeup::FlowStart(node) => (at, 0, node.0),
             Wakeup::FlowControl(port) => (at, 1, port.ix.into()),
@@ -147,7 +148,7 @@ impl Script {
         script
     }
 
-    /// Fires the node's timers before `at`, then applies `input` at `at`.
+    /// Fires the node's timers that are due before `at`, then applies `input` at `at`.
     fn input(&mut self, at: u64, input: impl FnOnce(&mut Node, &mut Env<'_, Recorder>)) {
         self.run_before(at);
         self.with(Time::from_ps(at), input);
@@ -173,7 +174,7 @@ impl Script {
         }
     }
 
-    /// Handles the arrival of a data packet's last byte, of `flow`, on `port` at `at`.
+    /// Handles a data packet of `flow` whose last byte arrives on `port` at `at`.
     pub fn arrive_data(&mut self, at: u64, port: PortIx, flow: u32, psn: u32) {
         self.arrive_data_marked(at, port, flow, psn, false);
     }
@@ -221,8 +222,8 @@ impl Script {
         self.arrive_with(at, port, (Body::Packet(packet), size), record);
     }
 
-    /// Handles the arrival of an ACK of `flow`, sent from `queue` of the neighbour's port, on
-    /// `port` at `at`.
+    /// Handles the arrival, on `port` at `at`, of an ACK of `flow` that the neighbour sent from its
+    /// queue `queue`.
     pub fn arrive_ack_of_queue(&mut self, at: u64, port: PortIx, flow: u32, queue: u8) {
         let (packet, size) = self.answer(flow, PacketKind::Ack, 1);
         self.arrive(at, port, Frame::new(Body::Packet(Packet { queue, ..packet }), size));
@@ -291,8 +292,8 @@ impl Script {
         self.recorder.sent.pop_front()
     }
 
-    /// Returns the result of `read` for the next frame for which it returns a value, if the node
-    /// sends such a frame before `limit`. Earlier frames are skipped.
+    /// Returns the result of `read` for the next frame for which `read` returns a value, if the
+    /// node sends such a frame before `limit`. Earlier frames are skipped.
     fn next_of<T>(&mut self, limit: u64, read: impl Fn(&Transmission, &Records) -> Option<T>) -> Option<T> {
         loop {
             let sent = self.next_transmission(limit)?;
@@ -424,14 +425,13 @@ impl Script {
         self.recorder.reports.iter().map(amount).sum()
     }
 
-    /// Returns the time for which gates were still closed for a root that had given up, until its
-    /// MERGE arrived.
+    /// Returns the time for which gates stayed closed because of a root that had already given up,
+    /// until this root's MERGE arrived.
     pub fn given_up(&self) -> Duration {
         Duration::from_ps(self.counted("merge_wait_ps"))
     }
 
-    /// Returns the time since the start at which the gate of `class` at `port` closed; `None` if it
-    /// is open.
+    /// Returns the time at which the gate of `class` at `port` closed; `None` if the gate is open.
     pub fn closed(&self, port: PortIx, class: u8) -> Option<Duration> {
         let gate = self.node.ports()[port].gate(class.into());
         gate.closed().map(|(since, _)| since - Time::ZERO)

@@ -48,7 +48,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ])
 }
 
-/// Draws recoveries that send a NACK for an out-of-order packet, and one that does not.
+/// Draws a recovery. Two of three recoveries send a NACK for an out-of-order packet.
 fn recoveries() -> impl Strategy<Value = RecoveryConfig> {
     select(vec![
         RecoveryConfig::Irn(Default::default()),
@@ -187,8 +187,8 @@ proptest! {
         prop_assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes));
         prop_assert_eq!(simulation.violations(), []);
         let trace = simulation.take_trace();
-        // Notices are lost on dead links, so the state that these notices would have released
-        // expires.
+        // Notices are lost on dead links. The state that these notices would have released is
+        // released by timeouts.
         simulation.run_until(simulation.now() + Duration::from_ms(5), 1);
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
         let known = delay.map_or(Time::NEVER, |us| down + Duration::from_us(us));
@@ -212,8 +212,8 @@ proptest! {
     }
 }
 
-/// True if `port` is one of several ports on the way from the edge switch of the flow's source to
-/// its destination.
+/// True if `port` belongs to the edge switch of the flow's source, and the flow leaves this switch
+/// by one of several ports.
 fn goes_up(simulation: &Simulation, flows: &[FlowSpec], flow: u32, port: PortId) -> bool {
     let fabric = simulation.fabric();
     let (FlowSpec { src, dst, .. }, facts) = (&flows[flow as usize], fabric.wiring.ports[port]);

@@ -1,5 +1,5 @@
-//! Packet scripts of a switch with BFC, and of one with per-flow flow control, which pauses by the
-//! same rule.
+//! Packet scripts of a switch with BFC, and of a switch with per-flow flow control. Both flow
+//! controls pause by the same rule.
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload: data frames are 1000 B, ACKs 60 B.
 //! Links have 100 Gb/s and a delay of 600 ns, so a one-hop BDP is 15,000 B. The link of the
@@ -65,8 +65,8 @@ fn queues_that_are_active_share_a_one_hop_bdp() {
     }
 }
 
-/// A flow keeps its queue while it has packets, even without sticky time; otherwise its packets
-/// would overtake each other.
+/// A flow keeps its queue while packets of the flow are queued, even without sticky time. Otherwise
+/// these packets would overtake each other.
 #[test]
 fn a_flow_of_bfc_keeps_its_queue_as_long_as_it_has_packets() {
     let mut s = script(FlowControlConfig::Bfc(BfcConfig { sticky: 0.0, ..Default::default() }), vec![packets(0, 2)]);
@@ -140,8 +140,8 @@ fn queues_of_bfc_in_use_are_counted() {
     }
 }
 
-/// A host keeps ACKs in the queue of their class, which PAUSE frames cannot address. A PAUSE caused
-/// by ACKs would stop other packets, or none.
+/// A host keeps ACKs in the queue of their class, which PAUSE frames of these flow controls cannot
+/// address. A PAUSE caused by ACKs would stop other packets, or none.
 #[test]
 fn acks_pause_nobody() {
     for (flow_control, _) in both() {

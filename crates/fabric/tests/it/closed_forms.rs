@@ -91,9 +91,9 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
 }
 
 /// Data of h0 and an ACK of h1, both for h2, arrive at the switch in the same picosecond. The
-/// packet whose transmission started later is handled first. Its frame starts before the other
-/// arrival is handled, so that data may leave before an ACK of strict priority. If the data arrives
-/// a picosecond later, the ACK leaves first.
+/// packet whose transmission started later is handled first, and the switch starts to send it
+/// before the other arrival is handled. Data may therefore leave before an ACK, although ACKs have
+/// strict priority. If the data arrives a picosecond later, the ACK leaves first.
 #[test]
 fn the_first_of_two_arrivals_transmits_before_the_other_is_handled() {
     let (data, ack) = (1098 * 80, 86 * 80);
@@ -104,7 +104,7 @@ fn the_first_of_two_arrivals_transmits_before_the_other_is_handled() {
         spec.links[0].delay = Duration::from_us(delay_0);
         spec.links[1].delay = Duration::from_us(delay_1);
         let [to_0, to_1, to_2] = [delay_0, delay_1, 1].map(|us| us * 1_000_000);
-        // Arrival at the switch of the ACK of a packet from h2 to h1.
+        // Time at which h1's ACK of the packet from h2 arrives at the switch.
         let meeting = data + to_2 + data + to_1 + ack + to_1;
         let (answered, mut other) = (flow(2, 1, 1000, 0), flow(0, 2, 1000, 0));
         other.start = Time::from_ps(meeting - to_0 - data + late);

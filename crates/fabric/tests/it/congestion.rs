@@ -136,7 +136,7 @@ fn a_rate_that_rises_moves_the_next_departure() {
 /// 32 hosts in four racks send 4 MB each to the next rack over seven spines. All links have 400
 /// Gb/s, so the eight hosts of a rack send 14 % more than its seven uplinks carry. Thresholds for
 /// ports of 100 Gb/s slow the flows for longer than the overload lasts. With the thresholds of the
-/// profile for 400 Gb/s, the makespan is within 5 % of that without congestion control.
+/// profile for 400 Gb/s, the makespan is within 5 % of the makespan without congestion control.
 #[test]
 fn thresholds_for_the_rate_survive_a_slight_overload() {
     let makespan = |congestion| {

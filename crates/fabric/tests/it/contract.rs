@@ -59,8 +59,8 @@ proptest! {
             if !common::applies(&spec) {
                 continue;
             }
-            // With drops at a full buffer, Go-Back-N may lose the same packet for ever, so the
-            // buffer is large.
+            // Without a lossless guarantee, Go-Back-N might lose the same packet at a full buffer
+            // for ever. The buffer is therefore large.
             let flow_control = spec.switch.flow_control.facts(false);
             let counts = flow_control.is_lossless && !flow_control.bounds_queues;
             let is_lossless = counts && spec.switch.headroom.facts().is_lossless;
@@ -199,8 +199,8 @@ proptest! {
     }
 
     /// Whatever other queues use, a queue whose upstream is paused has room for all frames in
-    /// flight. A queue whose upstream is not paused has room for one frame. The packet that crossed
-    /// the threshold is included.
+    /// flight. A queue whose upstream is not paused has room for one frame. These frames include
+    /// the packet that crossed the threshold.
     #[test]
     fn a_stopped_queue_still_has_its_headroom(
         operations in operations(), room in 1u64..200_000, ingress in 0..PORTS as PortIx, class in 2u8..4,
@@ -375,7 +375,7 @@ proptest! {
                     point.on_ack(&ack(now, [acked, acked], rtt, 2, &telemetry));
                 }
             }
-            // The lowest rate set is the highest of all minimum rates.
+            // The lowest rate that is set is the highest minimum rate of all congestion controls.
             let (lowest, line) = (1e9, facts.line_rate.bps() as f64);
             let set = Rate::from_bps((lowest + share * (line - lowest)) as u64);
             point.set_rate(now, set);
@@ -398,7 +398,8 @@ fn a_load_balancer_uses_all_of_its_candidates_and_no_other_port() {
     let mut node = Node::new(&fabric, NodeId(20));
     for config in LoadBalanceConfig::all() {
         for count in 2..=16usize {
-            // Paths to a destination do not change.
+            // The ports towards a destination do not change, so every number of ports needs a new
+            // balancer.
             let mut balancer = config.build(&fabric.site(NodeId(20)));
             let candidates: Vec<PortIx> = (0..count as PortIx).collect();
             let mut chosen = vec![0; count];

@@ -133,7 +133,7 @@ fn a_busy_ring_without_a_cycle_of_buffers_is_no_deadlock() {
     assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// Class 3 has a deadlock; class 5 on the same links and a host outside of the ring continue.
+/// Class 3 has a deadlock. Flows of class 5 on the same links finish.
 #[test]
 fn traffic_outside_the_cycle_continues() {
     let size = 3;

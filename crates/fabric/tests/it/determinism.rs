@@ -1,9 +1,9 @@
-//! Equal networks give equal results when a run is repeated, with other shards, threads and node
-//! orders, and in all later versions.
+//! The results of a network do not depend on shards, threads, the order of nodes, or the version. A
+//! repeated run has equal results.
 //!
 //! The files in `golden/` hold the results of fixed scenarios: a table, and the fingerprint of all
-//! arrivals. They are equal in debug and release builds and on every machine. After an intended
-//! change, `UPDATE_GOLDEN=1 cargo test --test it determinism::` rewrites them.
+//! arrivals. These results are equal in debug and release builds and on every machine. After an
+//! intended change, `UPDATE_GOLDEN=1 cargo test --test it determinism::` rewrites them.
 
 use crate::common::random::{any_case, with_flow_control};
 use crate::prelude::*;

@@ -10,8 +10,8 @@ use std::cell::Cell;
 
 const SWITCH: u32 = 4;
 
-/// Returns a switch with two lossless classes and a shared buffer of 41,000 B, so that T = (41,000
-/// B - used) / 4. Headroom estimates are a few bytes.
+/// Returns a switch with two lossless classes and a shared buffer of 41,000 B. The threshold T of a
+/// queue is a quarter of the free shared buffer. Headroom estimates are a few bytes.
 fn two_classes() -> NetworkSpec {
     let mut spec = star(4);
     spec.framing = Framing::HpccNs3;
@@ -31,7 +31,7 @@ fn two_classes() -> NetworkSpec {
     spec
 }
 
-/// Returns a policy whose headroom pool is empty, although queues need 30,000 B.
+/// Returns a policy whose headroom pool is empty, although every queue needs headroom of 30,000 B.
 fn without_headroom(alpha: f64) -> HeadroomConfig {
     HeadroomConfig::Oversubscribed(OversubscribedConfig {
         ratio: 0.0,
@@ -127,8 +127,8 @@ fn a_drop_pauses_its_class() {
     expect!(s, 1_000_000..1_003_000 ps, port 0, Resume(vec![3]));
 }
 
-/// A drop at an empty queue triggers no PAUSE, because the queue has no departure that could end
-/// it.
+/// A drop at an empty queue triggers no PAUSE, because no departure from this queue could end the
+/// PAUSE.
 #[test]
 fn a_drop_at_an_empty_queue_pauses_nobody() {
     let mut spec = two_classes();
@@ -262,8 +262,9 @@ fn dsh() -> HeadroomConfig {
 }
 
 /// DSH Figure 14: F0 and F1 share the link between two switches, and 24 hosts send 64 KB each to
-/// the receiver of F1. Returns F0's payload in the 200 us from the start of the burst, as a share
-/// of its half of the link, and the pause time of the link between the switches.
+/// the receiver of F1. Returns the payload of F0 delivered in the 200 us from the start of the
+/// burst, as a share of half the link rate. Also returns the pause time of the link between the
+/// switches.
 fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
     const FAN_IN: u64 = 400_000;
     let (hosts, near, far) = (28, 28, 29);
@@ -289,7 +290,8 @@ fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
 #[test]
 fn an_innocent_flow_keeps_its_rate_under_dsh_and_loses_it_under_sih() {
     let (kept, paused) = collateral_damage(dsh());
-    // At the end of the burst, the backlog of F1 has grown to 800 KB, which is about the threshold.
+    // When the second switch has forwarded the whole burst, 800 KB of F1 are queued at this switch.
+    // The PAUSE threshold of F1's ingress queue is about as high, so PAUSEs are short.
     assert!(paused < Duration::from_us(5), "{paused}");
     assert!(kept > 0.99, "{kept}");
     let (kept, paused) = collateral_damage(sih());

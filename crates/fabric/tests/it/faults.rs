@@ -259,9 +259,9 @@ fn a_lost_tail_is_repeated_when_the_timer_fires() {
     assert_delivered(&simulation, &outcomes);
 }
 
-/// Data and ACKs pass different spines. Every ACK is lost, so that all data is repeated. The first
-/// ACK that arrives completes the sender, with data still in flight. The flow's state is released
-/// only after that data has arrived.
+/// Data and ACKs pass different spines. All ACKs are lost at first, so that all data is repeated.
+/// The first ACK that arrives acknowledges the whole flow, while repeated data is still in flight.
+/// The flow's state is released only after this data has arrived.
 #[test]
 fn flow_state_is_kept_until_the_last_packet_in_flight_arrives() {
     let mut spec = leaf_spine();
@@ -296,7 +296,8 @@ fn without_a_timer_a_lost_tail_is_lost() {
     assert_eq!((simulation.totals().live_flows(), simulation.audit()), (1, vec![]));
 }
 
-/// The receiver sends a NACK for each gap at once, and repeats it only after the NACK interval.
+/// The receiver sends a NACK for each gap at once, and repeats the NACK only after the NACK
+/// interval.
 #[test]
 fn a_gap_triggers_a_nack_at_once_and_again_after_the_nack_interval() {
     let mut s = script(Duration::from_ms(1), 100, 1);

@@ -93,8 +93,8 @@ fn rates(spec: &NetworkSpec, pinned: Option<[u32; 3]>) -> ([f64; 3], [f64; 3], S
     (rate(a, b, 2000.0), rate(c, d, 5800.0), simulation)
 }
 
-/// Returns the testbed with a load balancer that draws paths. With its seed, f0 has a path of its
-/// own, and f1 and f2 share a path.
+/// Returns the testbed with a load balancer that draws paths. The seed is one with which f0 has a
+/// path of its own, and f1 and f2 share a path.
 fn seed_of_the_paper(load_balance: &LoadBalanceConfig) -> NetworkSpec {
     let spec = |seed| NetworkSpec { seed, ..testbed(load_balance.clone()) };
     let is_so = |spec: &NetworkSpec| {
@@ -514,7 +514,8 @@ fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     })
 }
 
-/// Returns the bytes retransmitted because packets were overtaken, and FLB's own reroutes.
+/// Returns the bytes retransmitted because packets were overtaken, and the number of reroutes that
+/// FLB counted.
 fn repeated(spec: &NetworkSpec, flows: Vec<FlowSpec>, load_balance: LoadBalanceConfig) -> (u64, u64) {
     let (simulation, outcomes) = run(&NetworkSpec { load_balance, ..spec.clone() }, flows);
     assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
@@ -544,8 +545,8 @@ proptest! {
     }
 }
 
-/// In the networks of the properties above, flows do change their paths, and without the condition
-/// packets are reordered.
+/// In the networks of the properties above, flows do change their paths. Without the condition on
+/// the gap between packets, packets are reordered.
 #[test]
 fn without_the_condition_packets_are_overtaken() {
     let mut runner = TestRunner::deterministic();
@@ -564,11 +565,12 @@ fn without_the_condition_packets_are_overtaken() {
 }
 
 /// Two hosts with links of 40 Gb/s send a packet every 200 ns through two uplinks of 100 Gb/s.
-/// Every 20 us, six hosts with links of 100 Gb/s send 10 packets each through the first uplink. Its
-/// queue grows to some 4 us and drains. By the default rule, flows leave the uplink in order when
-/// the queue grows. By the printed rule, flows stay until the queue is shorter than 200 ns, and
-/// then overtake its remaining packets. By the rule that requires a faster path than that of the
-/// last packet, flows never move, because the last packet found its path idle.
+/// Every 20 us, six hosts with links of 100 Gb/s send 10 packets each through the first uplink. The
+/// queue of this uplink grows to some 4 us and drains. By the default rule, flows leave the uplink
+/// in order when the queue grows. By the rule as printed in the paper, flows stay until the queue
+/// is shorter than 200 ns, and then overtake its remaining packets. By the rule that requires a
+/// faster path than that of the last packet, flows never move, because the last packet found its
+/// path idle.
 #[test]
 fn the_printed_rule_reorders_packets_while_a_queue_drains() {
     let run = |rerouting| {

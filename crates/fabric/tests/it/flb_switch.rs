@@ -113,9 +113,9 @@ fn flows_of_a_queue_above_k_are_notified_and_cleared() {
 }
 
 /// K = 2 d C for links of delay d and rate C: 2 us x 100 Gb/s = 25 KB, so the 24th packet behind
-/// the packet on the wire exceeds K. With a bound of 20 KB, K is half of the bound, and the 10th
-/// packet exceeds K. K is at least two packets. With a configured d of 2 us, K is 50 KB, or 46
-/// packets.
+/// the packet on the wire exceeds K. With a PFC threshold of 20 KB, K is half of this threshold,
+/// and the 10th packet exceeds K. K is at least two packets. With a configured d of 2 us, K is 50
+/// KB, or 46 packets.
 #[test]
 fn k_is_two_link_delays_within_half_the_bound_and_two_packets() {
     let longer = Some(Duration::from_us(2));
@@ -241,10 +241,11 @@ fn acks_leave_congested_queues_as_well() {
     assert_eq!(notified.last(), Some(&(1176, false)));
 }
 
-/// Equation 4 reduces the bound of 100 KB by the queue's growth during 2 N d, where N is the number
-/// of links that a packet has passed, and d their delay. This time is 2 us, because the packets of
-/// the script have passed one link of 1 us. In 177 ns, three or five packets arrive and two leave.
-/// The queue becomes congested at the reduced bound, with a tolerance of two packets.
+/// Equation 4 reduces the bound, a PFC threshold of 100 KB, by the queue's growth during 2 N d,
+/// where N is the number of links that a packet has passed, and d their delay. This time is 2 us,
+/// because the packets of the script have passed one link of 1 us. In 177 ns, three or five packets
+/// arrive and two leave. The queue becomes congested at the reduced bound, with a tolerance of two
+/// packets.
 #[test]
 fn equation_4_includes_the_growth_of_the_queue() {
     let congested = |per_step: u32| {
@@ -268,7 +269,7 @@ fn equation_4_includes_the_growth_of_the_queue() {
 
 /// Equation 4 divides the bound of 40 KB by the number of congested queues. One packet of 1,086 B
 /// arrived in the last 2 us, so one more is expected within 2 N d = 2 us. The remaining 38,914 B
-/// hold 35 packets. Half the bound less one packet holds 17.
+/// hold 35 packets. Half of the bound, less one packet, is 18,914 B and holds 17 packets.
 #[test]
 fn equation_4_divides_by_the_congested_queues() {
     let congested = |beside: bool| {
@@ -313,8 +314,8 @@ fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
 
 /// Three flows of hosts 0 to 2 take one uplink, because the other uplink is down, and the queue
 /// exceeds K. Depending on the options, flows are isolated, or hosts are only notified, or neither.
-/// A notice leaves through the host's port. When the other link recovers, this link fails. The
-/// congestion is then over, although no packet leaves the queue.
+/// A notice leaves through the host's port. Then the other uplink recovers, and the congested
+/// uplink fails. The congestion is then over, although no packet leaves the queue.
 #[test]
 fn an_edge_isolates_for_its_own_uplinks() {
     for (own_uplinks, isolated, notified) in
@@ -361,9 +362,9 @@ fn flows_take_turns_and_not_packets() {
     assert_eq!(uplink(6000, 3, 0), first);
 }
 
-/// The report counts the largest tables. The flow table has three flows, and four flows after these
-/// were forgotten. Two flows are congested one after the other, so the greatest number of congested
-/// flows is one.
+/// The report counts the largest tables. The flow table has three flows. After these are forgotten,
+/// the table has four flows. Two flows are congested one after the other, so the greatest number of
+/// congested flows is one.
 #[test]
 fn the_largest_tables_are_counted() {
     let mut edge = three_uplinks(FlbConfig { flow_timeout: Duration::from_us(10), ..FlbConfig::default() });
@@ -382,8 +383,8 @@ fn the_largest_tables_are_counted() {
 }
 
 /// Flows 0 and 3 have an isolation path each. The flow table forgets both flows after 10 us without
-/// packets. The isolation table, which is checked every millisecond, does not, so each flow returns
-/// to its own path.
+/// packets. The isolation table, which is checked every millisecond, still has both flows, so each
+/// flow returns to its isolation path.
 #[test]
 fn a_congested_flow_comes_back_to_its_own_path() {
     let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_ms(1)));
@@ -443,7 +444,7 @@ fn stop(edge: &mut Script, at: u64, uplinks: &[PortIx]) {
     }
 }
 
-/// Opens all other uplinks of the leaf with three uplinks by RESUME frames.
+/// Opens, by RESUME frames, all uplinks of the leaf except `stopped`.
 fn open_all_but(edge: &mut Script, at: u64, stopped: PortIx) {
     for uplink in (3..6).filter(|uplink| *uplink != stopped) {
         edge.arrive_pfc(at * NS, uplink, &[3], 0);

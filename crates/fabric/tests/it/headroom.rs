@@ -53,15 +53,15 @@ impl Setting {
     }
 
     /// Returns the number of whole bytes that the sender transmits before its gate closes, counted
-    /// from the frame that follows the one that crosses the threshold.
+    /// from the first frame behind the frame that crosses the threshold.
     fn window_bytes(&self) -> u64 {
         let byte_ps = 8000 / self.gbps;
         let pause = u64::from(Framing::Rocev2.control().wire);
         (2 * self.delay_ps + self.response_ps) / byte_ps + self.wire() + pause
     }
 
-    /// Returns the wire sizes of the frames that fill the window, with as few frames as possible
-    /// and no frame that is too small.
+    /// Returns the wire sizes of the frames that fill the window, with as few frames as possible,
+    /// none of which is below the smallest size.
     fn filling(&self) -> Vec<u64> {
         self.filling_of(self.window_bytes())
     }
@@ -242,11 +242,12 @@ fn the_default_headroom_is_equation_1_or_the_greater_need() {
     }
 }
 
-/// Three classes are lossless. While a frame is on the wire, two classes fall below XON and the
-/// third becomes full. The PAUSE of the third class is the last of four frames. With frames of the
-/// HPCC simulator, these take 80 ns and 3 times 3 ns, and the link takes 2 us in both directions
-/// together. In all this time, 12.5 B/ns arrive. If the clock cuts frames of 4 ns to 3 ns, up to a
-/// third more bytes arrive. Two frames of 1000 B are added.
+/// Three classes are lossless. While a data frame is on the wire, two classes fall below XON and
+/// the third becomes full. The PAUSE of the third class is therefore sent behind the data frame and
+/// two RESUMEs. In the HPCC simulator, the data frame takes 80 ns and each PFC frame 3 ns. The link
+/// delay is 2 us in both directions together. During all this time, the link carries 12.5 B/ns. The
+/// simulator's clock cuts a frame time of almost 4 ns to 3 ns, so up to 4/3 of these bytes may
+/// arrive. The need also includes two frames of 1000 B.
 #[test]
 fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     const SWITCH: u32 = 4;
@@ -405,8 +406,8 @@ fn a_switch_reports_the_threshold_of_its_policy() {
     assert_eq!(node.switch().unwrap().threshold(0, Class(3)), Some(12_345));
 }
 
-/// Section III of DSH considers a Trident2 with 32 ports of 40 Gb/s, a delay of 1.5 us and an MTU
-/// of 1500 B.
+/// Section III of the DSH paper considers a Trident2 with 32 ports of 40 Gb/s, a delay of 1.5 us
+/// and an MTU of 1500 B.
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
     let spec = star_of(2, 40, 1500);
@@ -446,8 +447,8 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
 proptest! {
     #![proptest_config(common::cases(400))]
 
-    /// No ingress queue of random fabrics uses more headroom than the default: Equation 1 of DSH,
-    /// for its frames and response times.
+    /// No ingress queue of random fabrics uses more headroom than the default: Equation 1 of the
+    /// DSH paper, or the need if the need is greater.
     #[test]
     fn equation_1_is_never_exceeded(Case { spec, flows } in lossless()) {
         let spec = roomy(&spec);

@@ -58,7 +58,7 @@ fn irn_repeats_lost_packets_only() {
 /// flight, so RTO_low applies, counted from the last progress.
 #[test]
 fn a_lost_tail_is_repeated_after_the_low_timeout() {
-    // h1 fills the queue of one packet before the last packet of h0 arrives.
+    // h1 fills the queue, which has room for one packet, before the last packet of h0 arrives.
     let config = |rto_low| {
         RecoveryConfig::Irn(IrnConfig {
             bdp_cap: Some(Bytes(1024)),

@@ -6,8 +6,8 @@ use backwater_fabric::contract::AnswerPath;
 use backwater_fabric::mechanisms::congestion::mp_rdma::{MarkConfig, MpRdmaConfig};
 use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 
-/// Returns two leaves with `hosts` hosts each, and one spine per entry of `uplinks`, the rates of
-/// its links in Gb/s.
+/// Returns two leaves with `hosts` hosts each, and one spine per entry of `uplinks`. An entry is
+/// the rate of the spine's links, in Gb/s.
 fn leaf_spine(hosts: u32, uplinks: &[u64]) -> NetworkSpec {
     let mut spec = fixtures::leaf_spine(2, hosts, uplinks.len() as u32);
     for (link, gbps) in spec.links.iter_mut().skip(2 * hosts as usize).zip(uplinks.iter().cycle()) {
@@ -96,10 +96,10 @@ fn congested_senders_share_fairly() {
 }
 
 /// Two hosts of 100 Gb/s each share uplinks of 100 and 25 Gb/s. With thresholds scaled by port
-/// rate, packets are delayed about equally on both. With equal thresholds, a queue at the slow port
-/// delays packets by another 14 us, and some packets arrive too late for the receiver's bitmap. If
-/// every packet takes a random path, half of the packets arrive too late, and each of these removes
-/// a packet from the window.
+/// rate, packets are delayed about equally on both uplinks. With equal thresholds, a queue at the
+/// slow port delays packets by 14 us more, and some packets arrive too late for the receiver's
+/// bitmap. If every packet takes a random path, half of the packets arrive too late, and each of
+/// these removes a packet from the window.
 #[test]
 fn a_slow_path_gets_its_share() {
     let watch = |rate, probing| {
@@ -195,7 +195,7 @@ fn a_flow_leaves_a_failed_path() {
 /// Four flows of 8 MB use four spines. The link between a leaf and a spine fails for 50 us. Routes
 /// avoid the link after 10 us, or never. A flow that loses all its ACKs stops until its timer fires
 /// after 8 ms. ACKs spread over the spines, so no flow loses all its ACKs in these runs. With other
-/// seeds and unchanged routes some flows do, as docs/mechanisms/mp-rdma.md shows.
+/// seeds and unchanged routes some flows lose all their ACKs, as docs/mechanisms/mp-rdma.md shows.
 #[test]
 fn a_failed_link_stops_no_flow_for_its_timeout() {
     for reconvergence in [None, Some(Duration::from_us(10))] {
@@ -213,7 +213,7 @@ fn a_failed_link_stops_no_flow_for_its_timeout() {
 
 /// A flow uses four spines, and the links to one of them take 10 us longer. The bitmap has no room
 /// for all packets that overtake a packet on this path. The flow leaves the spine after the first
-/// window and then sends only probes through it. Each probe costs some hundred packets.
+/// window and then sends only probes through it. Each probe causes some hundred retransmissions.
 #[test]
 fn a_flow_leaves_a_path_that_takes_too_long() {
     for ack_path in [AnswerPath::Echoed, AnswerPath::Reverse] {

@@ -194,15 +194,16 @@ fn watched_star(flows: Vec<FlowSpec>, us: u64) -> (Simulation, Seen) {
     (simulation, log)
 }
 
-/// Two hosts start to send to a third host at the same instant, and their packets alternate on its
-/// link.
+/// Two hosts start to send to a third host at the same instant, and their packets alternate on the
+/// third host's link.
 ///
-/// The first packet of the first flow arrives at the receiver at 2 x 89.76 ns + 2 us, the second
-/// 178.24 ns later, and all others every 176.96 ns. The other flow's first packet arrives 89.76 ns
-/// after the first packet, and all others every 176.96 ns. In the first period of 50 us, the queue
-/// exceeds 100 KB for 42 us, so the flows do not count as congested. In the second period, all 283
-/// packets of 1,106 B are marked. CNPs depart at once between two ACKs, and take 2 x 7.84 ns + 2
-/// us.
+/// The first packet of the first flow arrives at the receiver at 2 x 89.76 ns + 2 us. The flow's
+/// second packet arrives 178.24 ns later, and its other packets every 176.96 ns. The first packet
+/// of the second flow arrives 89.76 ns after that of the first flow, and its other packets every
+/// 176.96 ns. In the first period of 50 us, the queue exceeds 100 KB for only 42 us. Fewer than 95
+/// % of the packets are therefore marked, and the flows do not count as congested. In the second
+/// period, all 283 packets of 1,106 B are marked. CNPs depart at once between two ACKs, and take 2
+/// x 7.84 ns + 2 us.
 #[test]
 fn an_incast_of_two_gets_half_rates_in_the_second_period() {
     let flows = vec![flow(0, 2, FlowSpec::ENDLESS, 0), flow(1, 2, FlowSpec::ENDLESS, 0)];
@@ -266,10 +267,10 @@ fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
     assert_eq!(simulation.totals().pause_frames, early);
 }
 
-/// Returns senders h0 and h1 on s0, and receivers h2 and h3 and senders h4 and h5 on s1. All but h1
-/// send to h2, which has 100 Gb/s; h1 sends to h3, which has 200 Gb/s. The link between the
-/// switches has 400 Gb/s: only the port to h2 is congested, and its PAUSEs stop h1's packets as
-/// well.
+/// Returns senders h0 and h1 on s0, and receivers h2 and h3 and senders h4 and h5 on s1. All
+/// senders except h1 send to h2, which has 100 Gb/s. h1 sends to h3, which has 200 Gb/s. The link
+/// between the switches has 400 Gb/s: only the port to h2 is congested, and its PAUSEs stop h1's
+/// packets as well.
 fn victim_network() -> NetworkSpec {
     let mut spec = NetworkSpec::with_nodes(6, 2);
     let at_hosts = [(0, 6, 100), (1, 6, 100), (2, 7, 100), (3, 7, 200), (4, 7, 100), (5, 7, 100)];

@@ -99,8 +99,8 @@ proptest! {
         prop_assert_eq!(sharded.counters(), simulation.counters());
     }
 
-    /// With spraying, a switch knows a packet's path only behind the last choice of a port. All
-    /// flows still finish, and no state is left.
+    /// With spraying, a switch does not know the rest of a packet's path as long as later switches
+    /// still choose among several ports. All flows still finish, and no state is left.
     #[test]
     fn sprayed_flows_leave_no_state(
         Case { mut spec, flows } in lossless_at_common_rates(),
@@ -124,9 +124,10 @@ proptest! {
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
     }
 
-    /// Section IV-E: some switches run Pyrrha and the others run PFC, and neighbours of different
-    /// kinds use PFC. Packets are lost only on links that fail, and no state is left. A host runs
-    /// the flow control of its first-hop switch, so hosts with links to both kinds are excluded.
+    /// Section IV-E of the Pyrrha paper: some switches run Pyrrha and the others run PFC, and
+    /// neighbours of different kinds use PFC. Packets are lost only on links that fail, and no
+    /// state is left. A host runs the flow control of its first-hop switch, so hosts with links to
+    /// both kinds are excluded.
     #[test]
     fn switches_with_pyrrha_and_with_pfc_work_together(
         Case { mut spec, flows } in lossless_at_common_rates(),

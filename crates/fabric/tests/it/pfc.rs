@@ -412,8 +412,8 @@ fn full_port_under_dsh(of_class_6: u32) -> Script {
 }
 
 /// The cause of a port-wide PAUSE is the egress port with most of the ingress port's packets of all
-/// classes. The root of each class is that of the egress port's queue of this class, or of its
-/// fullest queue if the class has no packets there.
+/// classes. The root of each class is that of the egress port's queue of this class. If this queue
+/// is empty, the root is that of the egress port's fullest queue.
 #[test]
 fn a_port_wide_pause_has_one_cause_and_a_root_per_class() {
     let mut s = full_port_under_dsh(2);
@@ -500,7 +500,7 @@ fn a_recovered_link_with_quanta_waits_a_finite_time() {
     expect!(s, 9_120_000..9_200_000 ps, port 1, Data(3, 0));
 }
 
-/// A RESUME received before the failure opens no gate after it.
+/// A RESUME received before a failure opens no gate after the failure.
 #[test]
 fn a_resume_before_a_failure_takes_no_effect_after_it() {
     let mut spec = with_pfc(PfcConfig { response: Duration::from_ps(100_000), ..Default::default() });
@@ -571,7 +571,7 @@ fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
     assert_eq!(refusal(&spec), [""; 0]);
     spec.congestion = CongestionConfig::Srcc(Default::default());
     assert_eq!(refusal(&spec), [of("congestion_control", "srcc")]);
-    // Pyrrha uses PFC with neighbours that run PFC. Here these are hosts, as in the paper's case
+    // Pyrrha uses PFC with neighbours that run PFC. Here the hosts run PFC, as in the paper's case
     // without isolation at hosts.
     spec.congestion = CongestionConfig::None(Default::default());
     spec.switch.flow_control = FlowControlConfig::Pyrrha(PyrrhaConfig::default());

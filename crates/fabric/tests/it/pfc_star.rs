@@ -105,8 +105,8 @@ fn goes_through(flows: Vec<FlowSpec>) {
     common::assert_flows_finish(spec, flows);
 }
 
-/// In the case of PortFC's figure 5, PFC has a deadlock if servers forward PAUSEs, and PFC* has
-/// none.
+/// In the case of Figure 5 of the PortFC paper, PFC has a deadlock if servers forward PAUSEs, and
+/// PFC* has none.
 #[test]
 fn two_flows_and_a_burst_finish() {
     goes_through(common::two_flows_and_a_burst());

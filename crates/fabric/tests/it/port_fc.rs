@@ -61,8 +61,9 @@ fn packets_are_in_the_queues_of_the_papers_examples() {
     assert_eq!([(11, 12), (3, 14)].map(|(src, dst)| queues(via(src, &[23, 15, 19], dst, 1000))[2]), [6, 6]);
 }
 
-/// Server 5 is at port 1 of switch 17 and of switch 21. That port has no queue, so the queue
-/// numbers of later ports are lower by one.
+/// Server 5 is at port 1 of switch 17 and of switch 21. No packet of server 5 continues through
+/// that port. The port therefore has no queue, and the queue numbers of later ports are lower by
+/// one.
 #[test]
 fn the_ingress_port_has_no_queue() {
     let own = [4, 6, 7].map(|dst| queues(via(5, &[17], dst, 1000))[0]);
@@ -72,7 +73,7 @@ fn the_ingress_port_has_no_queue() {
     assert_eq!([4, 6, 7].map(|dst| queues(via(1, &[21, 5, 17], dst, 1000))[1]), [0, 1, 2]);
     // These packets leave through the other port, to layer 1.
     assert_eq!([1, 9, 13].map(|dst| queues(via(5, &[21], dst, 1000))[0]), [3, 4, 5]);
-    // Packets pinned back to that port wait in the first A queue.
+    // Packets that are pinned to return to the same switch wait in the first A queue.
     assert_eq!(queues(via(0, &[16, 1, 16], 2, 1000))[1], 0);
 }
 
@@ -130,8 +131,8 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     );
 }
 
-/// Queue counts of section 3.2, including the high-priority queue, here the queue of the control
-/// class.
+/// Queue counts of section 3.2 of the PortFC paper, including the high-priority queue, here the
+/// queue of the control class.
 #[test]
 fn ports_have_as_many_queues_as_the_paper_counts() {
     use backwater_fabric::contract::FlowControl;
@@ -276,7 +277,7 @@ fn a_server_stops_its_own_data_for_the_congested_port_alone() {
 }
 
 /// The server forwards frames about type B through its other port, but not frames about type A. A
-/// repeated state is not forwarded.
+/// frame that repeats a known state is not forwarded.
 #[test]
 fn a_server_forwards_frames_about_type_b() {
     let us = 1_000_000;
@@ -308,9 +309,10 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
     assert_eq!(flows_sent(&mut s, 2 * us), [1]);
 }
 
-/// Both ends use the same names for a pause, which audits and the deadlock search compare. A server
-/// names the closed queue of its own data, and the ports through which it forwarded the pause. A
-/// switch sends the name of its full port to all servers except the server behind that port.
+/// Both ends of a link use the same names for a pause, because audits and the deadlock search
+/// compare these names. A server names the closed queue of its own data, and the ports through
+/// which it forwarded the pause. A switch sends the name of its full port to all servers except the
+/// server behind that port.
 #[test]
 fn both_ends_name_a_pause_alike() {
     let stopped = |s: &Script| -> Vec<_> {
@@ -370,13 +372,13 @@ fn both_ends_start_anew_when_a_link_recovers() {
     assert_eq!(frames_sent(&mut s, us).len(), 2);
     s.link_change(us, 0, false);
     s.link_change(2 * us, 0, true);
-    // A packet of its own, the first of its flow, leaves before the frame.
+    // A packet of server 15, the first of its flow, leaves before the PAUSE.
     let expected = [(2 * us, 1, RESUME, B, to_12.0), (2 * us + FRAME + 16 * 80, 0, PAUSE, B, to_11.0)];
     assert_eq!(frames_sent(&mut s, 2 * us + 2 * FRAME), expected);
     assert_eq!(flows_sent(&mut s, 3 * us), [0, 1, 2]);
 }
 
-/// In the case of figure 5, PFC has a deadlock, but PortFC has none.
+/// In the case of Figure 5 of the PortFC paper, PFC has a deadlock, but PortFC has none.
 #[test]
 fn two_flows_and_a_burst_finish() {
     common::assert_flows_finish(network(4, 1, thresholds(30_000, 20_000)), common::two_flows_and_a_burst());
@@ -445,10 +447,10 @@ fn no_guarantee_where_the_papers_argument_fails() {
         link.rate = Rate::from_gbps(400);
     }
     assert!(guarantee(&uneven, &[]).1.contains("that is faster"));
-    // The buffer must hold thresholds and frames in flight: eight thresholds, twelve pairs of ports
-    // over one hop, and half as many over a server. A PAUSE waits for eight other frames of flow
-    // control and a data frame. Its receiver finishes one frame, or with a relaying server three
-    // frames in all.
+    // The buffer must hold eight thresholds, and the frames in flight: of twelve pairs of ports
+    // over one hop, and of six pairs over one hop and over a server. A PAUSE waits for eight other
+    // frames of flow control and a data frame, and its receiver finishes a frame. Two data frames
+    // therefore count per hop, and three if a server relays the PAUSE.
     let mut small = spec.clone();
     let (hop, way) = (25_000 + 8 * 84 + 2 * 1122, 25_000 + 8 * 84 + 3 * 1122);
     let bound = 8 * 150_000 + 12 * hop + 6 * (hop + way);
@@ -619,7 +621,7 @@ fn lost_behind_three_switches(spec: NetworkSpec, paths: &[(u32, [u32; 5])], besi
 
 /// In BCube(3, 2), packets for server 0 reach switch 39 by servers 12 and 15 and leave it for
 /// server 9. Packets arrive at that A queue at twice the link rate, the queue is paused half of the
-/// time, and no PAUSE stops the switches before it. The analysis names this queue.
+/// time, and no PAUSE stops the switches before switch 39. The analysis names this queue.
 #[test]
 fn with_three_layers_packets_are_lost_at_the_second_switch() {
     let paths =

@@ -73,10 +73,11 @@ fn two_flows_and_a_burst(congestion: CongestionConfig, seed: u64) -> Simulation 
     Simulation::new(spec, flows, 1).unwrap()
 }
 
-/// PCN, sections 2 and 6: flow 0 shares a paused link with flow 1, but not its congested port.
-/// DCQCN takes marks caused by a PAUSE for congestion and slows flow 0 down long after the burst;
-/// PCN does not. With seeds 1 to 3, flow 0 gets more than 1.3 times the payload that it gets under
-/// DCQCN in the 5 ms from the burst on. Flow 1 gets less than half of flow 0's payload.
+/// PCN, sections 2 and 6: flow 0 shares a paused link with flow 1, but does not pass flow 1's
+/// congested port. DCQCN takes marks caused by a PAUSE for congestion and slows flow 0 down long
+/// after the burst; PCN does not. With seeds 1 to 3, flow 0 gets more than 1.3 times the payload
+/// that it gets under DCQCN in the 5 ms from the burst on. Flow 1 gets less than half of flow 0's
+/// payload.
 #[test]
 fn pcn_slows_the_culprit_of_a_burst_and_not_its_victim() {
     for seed in 1..=3 {
@@ -117,9 +118,9 @@ fn letflow_sends_more_over_the_path_with_more_bandwidth() {
 }
 
 /// BFC, sections 2 and 3: as long as queues are available, an incast does not slow flows that share
-/// its links but not its congested port. Eight hosts send to one receiver behind a link of 400
-/// Gb/s, and a ninth host sends to the receiver's neighbour. The ninth host's flow gets over 90 of
-/// 92.6 Gb/s under BFC, and less than half of 92.6 Gb/s under PFC.
+/// links with the incast, but not its congested port. Eight hosts send to one receiver behind a
+/// link of 400 Gb/s, and a ninth host sends to the receiver's neighbour. The ninth host's flow gets
+/// over 90 of 92.6 Gb/s under BFC, and less than half of 92.6 Gb/s under PFC.
 #[test]
 fn bfc_leaves_the_victim_of_an_incast_its_rate() {
     let victim = |switch: SwitchConfig| {

@@ -135,9 +135,9 @@ fn header(from: u32, [a, b, c]: [u32; 3], [d, e, f]: [u32; 3]) -> PathHeader {
 
 const NOTHING: [u32; 3] = [0; 3];
 
-/// Two packets with stamps for path 1 arrive from leaf 9, one after 1 us and one after 6 us, so the
-/// report is a delay of 5 us. The packet that returns the report to leaf 9 is the first on its
-/// path. It is therefore stamped, too, unless probes measure the paths.
+/// Two packets with stamps for path 1 arrive from leaf 9, one with a delay of 1 us and one of 6 us.
+/// The report has the difference, 5 us. The packet that returns the report to leaf 9 is the first
+/// on its path. It is therefore stamped, too, unless probes measure the paths.
 #[test]
 fn a_packet_carries_a_stamp_and_a_report() {
     for probe_period in [None, Some(Duration::from_us(100))] {

@@ -150,7 +150,7 @@ impl Line {
         Line { s, p6, p5, p4, psn: [0; 4] }
     }
 
-    /// Returns the line after a PAUSE of P6 at time 0, with P6 and P5.
+    /// Returns the line after a PAUSE of P6 at time 0, and the identifiers of P6 and P5.
     pub(crate) fn paused(config: PyrrhaConfig) -> (Line, PortId, PortId) {
         let mut line = Line::new(config);
         let (p6, p5) = (line.p6, line.p5);
@@ -411,7 +411,8 @@ fn a_pause_for_a_kept_queue_makes_no_root_give_up() {
 }
 
 /// Three roots have two queues, so the third root shares a queue. A PAUSE for either of the two
-/// roots stops packets of both. Packets of the root with its own queue continue.
+/// roots in the shared queue stops packets of both. Packets of the root with its own queue
+/// continue.
 #[test]
 fn roots_share_queues_when_there_are_not_enough() {
     let flows = vec![packets(0, 4, 10_000), packets(0, 5, 10_000), packets(0, 6, 10_000)];

@@ -107,7 +107,7 @@ fn a_queue_whose_root_has_given_up_pauses_nobody() {
         if gives_up {
             line.frame(1_000_000, merge(p6, p5));
         }
-        // The queue would exceed two one-hop BDPs, 30,000 B.
+        // With these packets, the queue exceeds two one-hop BDPs, 30,000 B.
         line.packets(1_000_000, 0, Y, 20);
         let bytes = isolated(&line.s.node).iter().find(|queue| queue.root == p6).unwrap().bytes;
         assert!(bytes > 35_000, "{bytes}");

@@ -113,7 +113,7 @@ fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
 fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() {
     let config = |organisation, feed| PyrrhaConfig { organisation, feed, ..Default::default() };
     // In the hierarchical organisation, packets that leave isolation queues join the ordinary
-    // queue, and both flows get the same rate. If all queues share the wire equally, as in the
+    // queue, and S2 and VS get the same rate. If all queues share the wire equally, as in the
     // switch of the paper's testbed, VS gets twice the rate of S2, as in Figure 10 (66.7 Gb/s).
     for (config, expected) in [
         (config(Organisation::Hierarchical, Feed::LineRate), 47.0..52.0),
@@ -169,8 +169,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
     assert!(incast > 98.0, "R1's link is full: {incast}");
 }
 
-/// After the first three flows, the traffic of S4 and S5 exceeds the link of P3, but no longer that
-/// of P5. The root moves to P3, and no packet of a flow is overtaken.
+/// After the end of the first three flows, the traffic of S4 and S5 exceeds the link of P3, but no
+/// longer that of P5. The root moves to P3, and no packet of a flow is overtaken.
 #[test]
 fn the_root_moves_with_the_traffic() {
     let mut simulation = tree(500_000);
@@ -195,7 +195,7 @@ fn the_root_moves_with_the_traffic() {
 // ------------------------------------------------------------------------------ end of an incast
 
 /// A single 8:1 incast of finite size runs in a star and across a spine. After the incast no state
-/// is left (see the audit). If no root gives up, there are as many RESUMEs as PAUSEs.
+/// is left, as the audit checks. If no root gives up, there are as many RESUMEs as PAUSEs.
 #[test]
 fn after_an_incast_nothing_is_left() {
     let star = star_of(9, 100, DELAY_NS);

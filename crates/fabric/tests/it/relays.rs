@@ -132,7 +132,7 @@ fn a_server_forwards_at_its_configured_rate() {
 /// Packets that are being forwarded to a dead port are dropped as soon as routes change.
 #[test]
 fn packets_being_forwarded_to_a_dead_port_are_dropped() {
-    // One of the two servers between h0 and h3 relays the flow, and its next link fails.
+    // One of the two servers between h0 and h3 relays the flow, and this server's next link fails.
     let lost = [1, 2].map(|server| {
         let mut spec = bcube(2, 1);
         spec.host.relay.delay = Duration::from_us(50);
@@ -248,8 +248,8 @@ fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     assert!(simulation.is_still_dead(&deadlock));
 }
 
-/// This traffic finishes if servers count relayed packets, because packets that end at a server
-/// trigger no PAUSE.
+/// The traffic of the test above finishes if servers count relayed packets, because packets that
+/// end at a server trigger no PAUSE.
 #[test]
 fn two_flows_and_a_burst_finish_if_servers_count() {
     let mut simulation = Simulation::new(ring_of_eight(Relaying::Ingress), common::two_flows_and_a_burst(), 1).unwrap();

@@ -330,8 +330,8 @@ fn packets_wait_for_their_link_despite_another_links_failure() {
     assert_eq!([lost(Some(20)), lost(Some(60))], [alone; 2]);
 }
 
-/// Flow control is notified when a flow takes another path behind the same port, because its state
-/// about later ports belongs to the old path.
+/// Flow control is notified when a flow takes another path behind the same port, because the flow
+/// control's state about later ports belongs to the old path.
 #[test]
 fn flow_control_is_notified_when_a_path_changes_behind_the_same_port() {
     let log = FlowLog::default();
@@ -389,7 +389,7 @@ fn an_ack_for_a_dead_port_is_dropped() {
     assert_eq!((lost(&simulation), simulation.audit()), (1, vec![]));
 }
 
-/// Closes class 3 at one port of h0 from 60 to 70 us.
+/// Flow control that closes class 3 at one port of h0 from 60 to 70 us.
 #[derive(Clone, Debug)]
 struct ClosedGate(PortIx);
 

@@ -34,8 +34,8 @@ fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
 
 // ---------------------------------------------------- a congestion control that also chooses paths
 
-/// Congestion control whose packets take the path of the last ACK or NACK. Before the first one,
-/// every packet takes a path of its own.
+/// Congestion control whose packets take the path of the last ACK or NACK. Before the first ACK or
+/// NACK, every packet takes a path of its own.
 #[derive(Clone, Debug, Default)]
 struct AckClocked {
     taken: Log<(Psn, Entropy)>,
@@ -140,7 +140,8 @@ impl RecoverySender for RecordingSender {
     }
 }
 
-/// Like MP-RDMA's, recovery and rate control need packet number and path of every ACK and NACK.
+/// Recovery and congestion control receive packet number and path of every ACK and NACK, as MP-RDMA
+/// needs.
 #[test]
 fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
     let (recovery, control) = (RecordingRecovery::default(), AckClocked::default());
@@ -151,7 +152,7 @@ fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
     let in_cycle = |psn: Psn| (Some(psn), Some(Entropy((psn % 16) as u16)));
     assert_eq!(recovery.0.take_sorted(), (0..60).map(in_cycle).collect::<Vec<_>>());
     // Until the first ACK, the congestion control uses the packet number as the path. All 60
-    // packets are sent before that.
+    // packets are sent before the first ACK.
     spec.congestion = CongestionConfig::custom(control.clone());
     run(&spec, vec![flow(0, 1, 60 * 1024, 0)]);
     let own = |psn: Psn| (psn, Entropy(psn as u16));

@@ -8,7 +8,7 @@ use backwater_fabric::model::ledger::{SignalKind, Signals};
 type SignalsByPort = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;
 
 /// Returns two leaves and a spine. Three hosts of the first leaf send to one host of the second
-/// leaf, and one host sends to the other. PAUSEs spread the congestion to several ports.
+/// leaf, and the fourth host sends to the other. PAUSEs spread the congestion to several ports.
 fn incast(congestion: CongestionConfig) -> NetworkSpec {
     let mut spec = NetworkSpec::with_nodes(6, 3);
     let gbps = |b| if b == 8 { 400 } else { 100 };

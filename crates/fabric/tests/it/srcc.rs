@@ -106,7 +106,7 @@ fn three_hops() -> NetworkSpec {
     spec
 }
 
-/// A notice of 84 B passes three links with delays of 1, 2 and 3 us and rates of 200, 200 and 100
+/// A notice of 84 B passes three links with delays of 3, 2 and 1 us and rates of 200, 200 and 100
 /// Gb/s. The notice is sent as soon as its packet arrives. The sender finishes the packet on the
 /// wire and continues at half of its rate.
 #[test]
@@ -182,7 +182,7 @@ fn equation_6_ignores_the_notices_delay_unless_two_way() {
 // ------------------------------------------------------------------------------------- fair shares
 
 /// Returns n flows to h`n` through one port. Every host also sends a packet to one of four other
-/// hosts every 8 us, so that its ingress port is shared.
+/// hosts every 8 us, so that the host's ingress port is shared.
 fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<FlowSpec> {
     let long = (0..n).map(|host| flow(host, n, sizes(host), 0));
     let thin = (0..until_us / 8)

@@ -1,9 +1,9 @@
 //! Packet scripts of a switch with SRCC.
 //!
 //! The switch has six hosts on links of 100 Gb/s with a delay of 1 us. The port to h4 is paused, so
-//! every packet makes its queue longer by 1,086 B. Flows 0, 1 and 2 go from h0, h1 and h2 to h4,
-//! flow 3 from h0 to h5, and flow 4 from h1 to h4. Flow 5 goes from h0 to h5 in class 4, which is
-//! not lossless. Flow 6 goes from h5 to h0, and flow 7 from h0 to h4.
+//! every packet to h4 makes the port's queue longer by 1,086 B. Flows 0, 1 and 2 go from h0, h1 and
+//! h2 to h4, flow 3 from h0 to h5, and flow 4 from h1 to h4. Flow 5 goes from h0 to h5 in class 4,
+//! which is not lossless. Flow 6 goes from h5 to h0, and flow 7 from h0 to h4.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::srcc::{
@@ -171,8 +171,8 @@ fn only_uncongested_packets_make_a_port_shared() {
     assert_eq!(notices(&mut s), []);
 }
 
-/// Without `notify_while_paused`, a paused queue is not congested. Its packets are then victims,
-/// because of which other flows are notified.
+/// Without `notify_while_paused`, a paused queue is not congested. Its packets then count as
+/// victims, so other flows are notified on behalf of these packets.
 #[test]
 fn paused_queues_count_if_configured() {
     for (notify_while_paused, told) in [(true, vec![0, 3]), (false, vec![3])] {
@@ -212,7 +212,7 @@ fn equation_6_counts_egress_ports_flows_and_links() {
     assert_eq!(packets_until_notice(eq6(), &[1, 2, 4], 1), 5);
     let of_ports = SrccConfig { arrivals: ArrivalCount::IngressPorts, ..eq6() };
     assert_eq!(packets_until_notice(of_ports, &[1, 2, 4], 1), 7);
-    // With both directions, the threshold is 10 - 4 (m - 1) = 6 packets.
+    // With `two_way`, the threshold is 10 - 4 (m - 1) = 6 packets.
     assert_eq!(packets_until_notice(SrccConfig { two_way: true, ..eq6() }, &[1], 1), 7);
     // With all egress ports, M = 5 and the threshold is 4 packets.
     assert_eq!(packets_until_notice(SrccConfig { egress_ports: EgressPorts::All, ..eq6() }, &[], 1), 5);
@@ -302,8 +302,8 @@ fn the_target_is_the_average_of_recent_flows() {
     assert_eq!(target(counted(3 * US)), 100);
 }
 
-/// The target is the flow's share of packets, here one of four, if this is less than the average.
-/// Packets from before the previous window do not count.
+/// The target is the flow's share of packets, here one of four, if this share is less than the
+/// average of all flows. Packets from before the previous window do not count.
 #[test]
 fn the_target_can_be_a_flows_own_share() {
     let mut s = script(SrccConfig { target: Target::Share, ..fixed(3) });

@@ -56,7 +56,7 @@ fn there_are_never_more_shards_than_nodes() {
     }
 }
 
-/// If a link between shards has no delay, windows would be empty.
+/// If a link between shards had no delay, windows would be empty.
 #[test]
 fn links_without_delay_are_refused() {
     let mut spec = star(2);

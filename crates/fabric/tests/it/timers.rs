@@ -15,8 +15,8 @@ enum Call {
     Link(PortIx, bool),
 }
 
-/// Timer that a mechanism sets when the first packet arrives at one node, and that fires `after`
-/// this instant. Hook calls are recorded.
+/// Timer that a mechanism sets when the first packet arrives at one node. The timer fires `after`
+/// this arrival. Hook calls are recorded.
 #[derive(Clone, Debug)]
 struct TestTimer {
     log: Log<(Time, Call)>,
@@ -136,8 +136,8 @@ fn the_timers_of_all_mechanisms_of_a_switch_fire_on_time() {
     }
 }
 
-/// Congestion control whose senders set a timer to 50 us. The first ACK moves it, if `moved_us` is
-/// given.
+/// Congestion control whose senders set a timer to 50 us. If `moved_us` is given, the first ACK
+/// moves the timer to that time.
 #[derive(Clone, Debug, Default)]
 struct SenderTimer {
     log: Log<(Time, FlowId)>,
