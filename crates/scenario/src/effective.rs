@@ -20,8 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Effective {
     /// Dotted path of the option, `switch.headroom.headroom`.
     pub path: String,
-    /// Effective value as a scenario would write it. If it varies, a table from place (`100 Gbps, 1
-    /// us`) to value. A string such as `all` describes a setting that no value expresses.
+    /// Effective value as a scenario would write it. If the value differs by place, a table from
+    /// place (`100 Gbps, 1 us`) to value. A string such as `all` describes a setting that no value
+    /// expresses.
     pub value: Value,
     /// Origin of the value: `profile paper`, `default`, or how it was derived from the written
     /// value.

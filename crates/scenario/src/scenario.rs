@@ -47,8 +47,8 @@ pub struct Scenario {
     /// Options of every switch.
     #[serde(default)]
     pub switch: SwitchConfig,
-    /// Groups of switches with other mechanisms than the rest. Hosts use the flow control of their
-    /// group.
+    /// Groups of switches with other mechanisms than the rest. A host uses the flow control of the
+    /// switch at its first link.
     #[serde(default)]
     pub groups: Vec<GroupConfig>,
     /// Options of every host.
@@ -196,11 +196,11 @@ pub struct ProbesConfig {
     /// pause, and the headroom in use. Record also the local maxima of the headroom in use at each
     /// switch. Default false.
     pub ingress: bool,
-    /// Sample the payload delivered to flows, by tag and role. Default false, since each sample
-    /// reads every active flow.
+    /// Sample the payload delivered to receivers, by tag and role of the flows. Default false,
+    /// since each sample reads every active flow.
     pub goodput: bool,
-    /// Sample the path state of load balancers, and its size. Default false, since each sample
-    /// reads every path that edge switches choose from.
+    /// Sample the path state of load balancers, and the size of this state. Default false, since
+    /// each sample reads every path that edge switches choose from.
     pub paths: bool,
     /// Record a latency breakdown of every flow, to the picosecond, and its congestion signals.
     /// Default false.

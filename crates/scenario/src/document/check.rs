@@ -395,8 +395,8 @@ fn usual_unit(kind: Quantity) -> &'static str {
     }
 }
 
-/// Largest quantities. No network needs larger ones, and sums and products of a few of them do not
-/// overflow.
+/// Largest quantities that a scenario may contain. No network needs larger ones, and sums and
+/// products of a few of them do not overflow.
 const MOST_BYTES: Bytes = Bytes(1 << 40);
 const MOST_RATE: Rate = Rate::from_gbps(1_000_000);
 const MOST_TIME: Duration = Duration::from_ms(1_000_000_000);

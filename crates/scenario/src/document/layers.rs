@@ -5,8 +5,9 @@ use super::{Content, Document, Entry, Origin, ValueNode};
 use crate::diagnostic::Diagnostic;
 
 impl Document {
-    /// Returns line and column, counted from 1, of the value at `path` or of its key. Without such
-    /// a value, returns those of the innermost table around it.
+    /// Returns line and column, counted from 1, of the value at `path`, or of the value's key if
+    /// `of_key`. If there is no such value, returns line and column of the innermost table around
+    /// `path`.
     pub fn position(&self, path: &[String], of_key: bool) -> (u32, u32) {
         let (mut node, mut origin) = (&self.root, &self.root.origin);
         for key in path {

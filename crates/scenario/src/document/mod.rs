@@ -114,7 +114,8 @@ pub struct Document {
 }
 
 impl Document {
-    /// Returns the name of the file without folder and extension; `scenario` without a file.
+    /// Returns the name of the file without folder and extension; `scenario` if the document has no
+    /// file.
     pub fn name(&self) -> &str {
         let stem = self.file.as_deref().and_then(|file| Path::new(file).file_stem()?.to_str());
         stem.unwrap_or("scenario")
@@ -123,7 +124,7 @@ impl Document {
     /// Reads a TOML file.
     ///
     /// # Errors
-    /// If the file cannot be read, or all syntax errors.
+    /// One error if the file cannot be read; otherwise all syntax errors.
     pub fn read(path: &Path) -> Result<Document, Vec<Diagnostic>> {
         let name = path.display().to_string();
         let in_file = |diagnostic| vec![Diagnostic { file: Some(name.clone()), ..diagnostic }];

@@ -194,7 +194,7 @@ fn optional<T>(token: Option<Token<'_>>, read: impl FnOnce(Token<'_>) -> Option<
     }
 }
 
-/// Writes `flows` in HPCC's format. They should be in order of start.
+/// Writes `flows` in HPCC's format. The flows should be in order of start.
 pub fn write_flows(flows: &[HpccFlow]) -> String {
     let mut text = format!("{}\n", flows.len());
     for flow in flows {

@@ -154,8 +154,8 @@ pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
         return Err(NOT_A_NUMBER);
     }
     let exponent: i32 = exponent.parse().map_err(|_| NOT_A_NUMBER)?;
-    // Position of the decimal point among the digits after scaling. If it is before the first
-    // digit, the number is below a tenth.
+    // Position of the decimal point among the digits after scaling. If the point is before the
+    // first digit, the number is below a tenth and rounds to 0.
     let Ok(point) = usize::try_from(whole.len() as i64 + i64::from(exponent) + scale) else { return Ok(0) };
     let (kept, cut) = digits.split_at(point.min(digits.len()));
     let kept = kept.trim_start_matches('0');

@@ -140,8 +140,8 @@ fn mechanisms(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     check(recovery.options(), "recovery", &switch.flow_control);
 }
 
-/// Lets the congestion control check its options for hosts and for congestion points, and the load
-/// balancer for switches. Equal diagnostics are reported once.
+/// Lets the congestion control check its options for hosts and for congestion points. Lets the load
+/// balancer check its options for switches. Equal diagnostics are reported once.
 pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     let spec = &fabric.spec;
     let mut own = Diagnostics::at("congestion_control");
@@ -196,7 +196,7 @@ fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
 }
 
 /// Returns pairs of switches with a relaying host between them. The host runs the flow control of
-/// the first one, at its first link.
+/// the pair's first switch, to which its first link leads.
 fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
     let neighbours = |relay: NodeId| {
         let others = spec.links.iter().filter_map(move |link| match relay {
@@ -478,7 +478,7 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
     diagnostics.into_vec()
 }
 
-/// Checks that switches treat every class of the traffic as its author may expect.
+/// Checks that switches treat every class of the traffic as the scenario's author may expect.
 pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic> {
     let mut diagnostics = Diagnostics::default();
     let (flow_control, lossless) = (scenario.switch.flow_control.facts(false), &scenario.switch.lossless);
@@ -536,8 +536,8 @@ fn entry_of(flow: &FlowSpec, spec: &NetworkSpec, scenario: &Scenario) -> Option<
     })
 }
 
-/// Builds the fabric and checks the listed flows; reports one flow of each part. Generated flows
-/// need no check: they run between connected hosts, with checked sizes and classes.
+/// Builds the fabric and checks the listed flows; reports at most one invalid flow of each part.
+/// Generated flows need no check: they run between connected hosts, with checked sizes and classes.
 pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic) -> Result<Fabric, Vec<Diagnostic>> {
     let mut fabric = Fabric::new(spec.clone())?;
     let rates = spec.links.iter().map(|link| link.rate);

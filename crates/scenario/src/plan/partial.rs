@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Returns the options on which diagnostics of a section also depend. If one of them is wrong, such
-/// a diagnostic may be its consequence.
+/// Returns the other options on which diagnostics of a section depend. If such an option is wrong,
+/// a diagnostic of the section may be only a consequence.
 fn sources(section: &str) -> &'static [&'static str] {
     match section {
         "faults" | "routes" | "groups" => &["topology"],

@@ -123,7 +123,8 @@ impl TopologyOptions for BcubeConfig {
             let switch_name = |shared| name("s", std::iter::once(layer).chain(self.digits(shared, self.k)));
             let switches: Vec<_> = (0..self.n.pow(self.k)).map(|shared| draft.switch(switch_name(shared))).collect();
             for (address, server) in (0..).zip(&servers) {
-                // The servers of a switch share their address without the digit of its layer.
+                // The addresses of a switch's servers are equal except for the digit of the
+                // switch's layer.
                 let (above, below) = (address / self.n.pow(layer + 1), address % self.n.pow(layer));
                 draft.link(*server, switches[(above * self.n.pow(layer) + below) as usize], link, 1);
             }

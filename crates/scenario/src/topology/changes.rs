@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub struct ChangedLink {
     /// The two ends, each a name or pattern: `["leaf0", "spine3"]`, `["leaf*", "spine[0-3]"]`.
-    /// Selects every link between a node of the first and a node of the second.
+    /// Selects every link between a node that the first name or pattern selects and a node that the
+    /// second selects.
     pub link: [String; 2],
     /// Bit rate in each direction. Default: unchanged.
     pub rate: Option<Rate>,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Two switches, `left` and `right`, with a bottleneck between them. Hosts `h0`.. are on the left,
-/// the following ones on the right.
+/// Two switches, `left` and `right`, with a bottleneck between them. The first hosts, from `h0` on,
+/// are on the left, and the others on the right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DumbbellConfig {

@@ -59,8 +59,8 @@ impl TopologyOptions for FileConfig {
             link.error_rate = self.error_rate;
         }
         if !self.relays.0.is_empty() {
-            // Names can be resolved only with a graph. It is built with all hosts as relays,
-            // because that graph is connected if the graph with some relays is.
+            // Names can be resolved only with a graph. In this graph all hosts are relays, so that
+            // it is connected whenever the graph with the selected relays is connected.
             let mut nodes = draft.nodes.clone();
             nodes.iter_mut().filter(|node| node.kind == NodeKind::Host).for_each(|host| host.kind = NodeKind::Relay);
             let graph = Graph::new(nodes, draft.links.clone(), Vec::new())?;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A `flow.txt` of the HPCC family of ns-3 simulators. Node numbers are those of the topology file
-/// that belongs to it.
+/// A `flow.txt` of the HPCC family of ns-3 simulators. Its node numbers are those of the topology
+/// file that belongs to the flow file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct HpccFlowsConfig {

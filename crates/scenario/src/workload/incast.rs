@@ -48,8 +48,8 @@ pub struct IncastConfig {
     /// Mean time between bursts. Set either `period` or `load`, or neither for a single burst.
     pub period: Option<Duration>,
     /// Offered load as a share of the links of all possible receivers together (payload bytes), 0
-    /// to 1. With one receiver, a share of its link (Pyrrha section VIII); with all hosts, of the
-    /// whole fabric (DSH section V).
+    /// to 1. With one receiver, this is a share of the receiver's link (Pyrrha section VIII); with
+    /// all hosts as receivers, a share of all host links (DSH section V).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub load: Option<f64>,
     /// Gaps between bursts, equal or exponential. Default `periodic`: the first burst is at
@@ -133,7 +133,7 @@ enum Racks {
 }
 
 impl Racks {
-    /// Default racks of the senders.
+    /// Returns the default racks of the senders.
     fn usual(graph: &Graph) -> Racks {
         if graph.has_several_racks() { Racks::Other } else { Racks::Any }
     }
@@ -246,7 +246,7 @@ impl TrafficOptions for IncastConfig {
 }
 
 impl IncastConfig {
-    /// True if bursts follow the first one.
+    /// True if there may be bursts after the first burst.
     fn repeats(&self) -> bool {
         self.period.is_some() || self.load.is_some()
     }
@@ -390,7 +390,7 @@ impl Schedule for Bursts {
 }
 
 impl Generator {
-    /// Ends the bursts at the end of the window, or after the last one.
+    /// Ends the bursts at the end of the window, or after the last burst.
     fn stop_at_end(&mut self) {
         let Bursts { config, template, .. } = &*self.bursts;
         let enough = config.bursts.is_some_and(|bursts| self.made >= u64::from(bursts));

@@ -1,8 +1,8 @@
 //! Traffic: options, turned into schedules that generate flows.
 //!
 //! All randomness comes from streams named by the part's tag, the purpose and the host
-//! (`traffic/poisson/sizes/h3`). Another part, host or purpose therefore never changes these draws,
-//! and schemes under comparison have identical traffic.
+//! (`traffic/poisson/sizes/h3`). An additional part, host or purpose therefore never changes the
+//! draws of other streams, and schemes under comparison have identical traffic.
 
 mod config;
 mod nodes;

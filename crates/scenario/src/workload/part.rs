@@ -240,13 +240,14 @@ impl<'a> Part<'a> {
         self.window.end.since(self.window.start)
     }
 
-    /// Returns the properties that the flows of the part share. If flows draw a class, the template
-    /// has the first one.
+    /// Returns the properties that the flows of the part share. If flows draw their classes, the
+    /// template has the first of these classes.
     pub(super) fn template(&self) -> Template {
         Template { class: self.class(), tag: self.tag.1, window: self.window.clone() }
     }
 
-    /// Returns the class of flows without a class of their own; the first class if flows draw one.
+    /// Returns the class of flows without a class of their own; the first class of the part if
+    /// flows draw their classes.
     pub(super) fn class(&self) -> Class {
         self.classes.first().copied().unwrap_or_default()
     }
@@ -273,8 +274,8 @@ impl<'a> Part<'a> {
         self.made.parts.push(schedule);
     }
 
-    /// Lists a flow unless it starts after the window. The flow draws its class if there are
-    /// several.
+    /// Lists a flow unless it starts after the window. The flow draws its class if the part has
+    /// several classes.
     pub(super) fn push(&mut self, flow: FlowSpec) {
         let class = draw(&self.classes, &mut self.class_draws).unwrap_or(flow.class);
         self.push_as_is(FlowSpec { class, ..flow });

@@ -208,8 +208,8 @@ fn a_failed_server_has_no_traffic() {
     let ends: BTreeSet<_> = flows.iter().flat_map(|flow| [flow.src.0, flow.dst.0]).collect();
     assert_eq!((flows.len(), ends), (6, BTreeSet::from([0, 2, 3])));
     assert!(plan.notes.contains(&"1 failed node removed".into()), "{:?}", plan.notes);
-    // The node of the failed server remains without links, and so do switches whose servers have
-    // all failed.
+    // The nodes of failed servers remain, without links, and so do switches whose servers have all
+    // failed.
     assert_eq!(build(2, 1, "failed_nodes = [\"h0.0\", \"h0.1\"]").hosts().count(), 2);
     let (simulation, outcomes) = common::run(plan.spec(), flows);
     assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));

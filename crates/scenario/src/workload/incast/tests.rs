@@ -75,8 +75,8 @@ fn load_is_a_share_of_the_receivers_link_capacity() {
     }
 }
 
-/// The incast has 720 flows with 30 to 40 packets each, at load 0.5 of the receiver's link. Poisson
-/// traffic between racks has load 0.8 and excludes the receiver.
+/// Each burst of the incast has 720 flows with 30 to 40 packets each, at load 0.5 of the receiver's
+/// link. Poisson traffic between racks has load 0.8 and excludes the receiver.
 #[test]
 fn incast_mix_of_pyrrha_section_viii() {
     let graph =

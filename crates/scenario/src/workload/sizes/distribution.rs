@@ -196,8 +196,8 @@ impl Distribution {
 /// Returns the mean of ceil(round(X) / payload), at least 1, for X uniform in `[low, high]`.
 ///
 /// Rounding shifts each step of ceil by half a byte. The result is therefore the mean of ceil(y /
-/// payload) for y = X - 1/2. It equals the mean of y / payload + 1/2, plus the mean of a function
-/// with the period `payload`. The integral of this function is `ripple`.
+/// payload) for y = X - 1/2. This mean equals the mean of y / payload + 1/2, plus the mean of a
+/// function with the period `payload`. The integral of this function is `ripple`.
 fn packets_linear(low: f64, high: f64, payload: f64) -> f64 {
     let ripple = |y: f64| {
         let rest = y.rem_euclid(payload);

@@ -286,8 +286,8 @@ fn a_load_balancer_without_a_choice_of_ports_is_a_warning() {
         ("kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 4", false),
         ("kind = \"fat-tree\", k = 2", true),
         ("kind = \"fat-tree\", k = 4", false),
-        // With two digits, only the source host has a choice. With three, the first relay also has
-        // two ports to choose from.
+        // With addresses of two digits, only the source host has a choice. With three digits, the
+        // first relay also has two ports to choose from.
         ("kind = \"bcube\", n = 2, k = 1", true),
         ("kind = \"bcube\", n = 2, k = 2", false),
     ] {

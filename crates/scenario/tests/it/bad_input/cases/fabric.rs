@@ -151,7 +151,7 @@ pub(super) const CASES: &[Case] = &[
         &["s.toml:32:13: error: host.ack_every = 200: is too large for the window of 104672 B: no ACK would ever be \
                 sent"],
     ),
-    // Relaying servers have their own routes.
+    // Routes between relaying servers take memory, so the number of such servers is limited.
     (
         TOPOLOGY,
         "kind = \"bcube\"\nn = 1000",
