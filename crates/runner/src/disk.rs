@@ -54,8 +54,8 @@ impl Drop for Reserve {
     }
 }
 
-/// Allocates the reserve's space. File systems without fast allocation store zeros, which fails if
-/// the disk is full.
+/// Allocates the reserve's space. On file systems without fast allocation, zeros are written, which
+/// fails if the disk is full.
 fn occupy(file: &mut File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if fallocate(&*file, FallocateFlags::empty(), 0, RESERVE as i64).is_ok() {

@@ -40,9 +40,9 @@ struct Load {
 /// Number of measurements of an estimate.
 const MEASUREMENTS: u32 = 32;
 
-/// Estimates the memory of a run of `plan`. Simulates the beginning for the time `wall` and assumes
-/// that active flows and frames keep growing as in the second half of that time. Tables are written
-/// to `scratch`, an empty directory.
+/// Estimates the memory of a run of `plan`. Simulates the beginning of the run for `wall` of real
+/// time. Assumes that active flows and frames keep growing as in the second half of the simulated
+/// time. Tables are written to `scratch`, an empty directory.
 ///
 /// # Errors
 ///

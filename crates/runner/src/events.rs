@@ -55,7 +55,7 @@ pub(crate) struct EventLog {
     rates: BTreeMap<FlowId, Rate>,
 }
 
-/// Returns all words of rows.
+/// Returns all words that rows may contain.
 fn every_word() -> impl Iterator<Item = &'static str> {
     WORDS.into_iter().chain([CONGESTION]).chain(DropCause::ALL.map(DropCause::name)).chain(mechanisms())
 }

@@ -13,7 +13,8 @@
 //!
 //! Stamps have the format of HPCC's header. The rate has 4 bits ([`RATES`]), and the time in ns has
 //! 24 bits. The bytes sent have 20 bits in units of 128 B, and the queue length has 16 bits in
-//! units of 80 B. Time and bytes wrap around; the queue length saturates. IPv4 follows telemetry.
+//! units of 80 B. Time and bytes wrap around; the queue length saturates. After a header with
+//! telemetry, the IPv4 header follows.
 
 use backwater_engine::Rate;
 use backwater_fabric::frame::Notice;

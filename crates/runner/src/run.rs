@@ -319,7 +319,7 @@ impl Run {
         self.schedule_tick();
     }
 
-    /// Writes the flows without packets in the network.
+    /// Writes the finished flows that have no packets left in the network.
     fn write_finished(&mut self) {
         for outcome in self.simulation.take_finished() {
             if self.plan.probes.goodput {

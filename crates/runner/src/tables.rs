@@ -150,8 +150,8 @@ tables! {
         /// Egress port number at each node on the path of the packet that completed the flow, the
         /// source first. For an unfinished flow, the path of its packets. Null if switches route
         /// packet by packet, if a path has more than 7 hops and may differ by packet, or if an
-        /// unfinished flow may take several paths. With `probes.flows`, finished flows always have
-        /// it.
+        /// unfinished flow may take several paths. With `probes.flows`, every finished flow has a
+        /// path.
         path: Option<Vec<u16>>,
     }
 
@@ -160,10 +160,10 @@ tables! {
         /// Number of the flow.
         flow: u32,
         /// Packets that the row covers. `completion`: the packet that completed the flow, from the
-        /// flow's start; the rows add up to `fct_ps`. If unfinished, the packet that the receiver
-        /// or the sender waits for, until the end of the run. `packets`: the sum over all delivered
-        /// packets, from their first link. `window`: the sum over ACKs that opened a full window
-        /// and the packets that they acknowledge, from their first link.
+        /// flow's start; the rows add up to `fct_ps`. For an unfinished flow, the packet that the
+        /// receiver or the sender waits for, until the end of the run. `packets`: the sum over all
+        /// delivered packets, from their first link. `window`: the sum over ACKs that opened a full
+        /// window and the packets that they acknowledge, from their first link.
         of: Name,
         /// Number of packets in the sum.
         packets: u64,
@@ -201,9 +201,10 @@ tables! {
         /// Number of signals.
         count: u64,
         /// Departure of the first packet with such a signal. For `notice`, the time at which the
-        /// notice was made.
+        /// first notice was made.
         first_ps: Time,
-        /// Departure of the last packet with such a signal, as `first_ps`.
+        /// Departure of the last packet with such a signal. For `notice`, the time at which the
+        /// last notice was made.
         last_ps: Time,
         /// Total time that packets and ACKs waited at the port, for `delay`. Null for other kinds.
         waited_ps: Option<Duration>,
@@ -229,9 +230,9 @@ tables! {
         class: Option<u8>,
         /// Number of the flow.
         flow: Option<u32>,
-        /// Packet number. For `data`, its own. For `ack` and `nack`, the next one expected. For
-        /// `sender`, the next one sent, null if all were sent. For `received`, the packet that
-        /// completed the flow.
+        /// Packet number. For `data`, the number of the packet itself. For `ack` and `nack`, the
+        /// next packet expected. For `sender`, the next packet to send; null if all were sent. For
+        /// `received`, the packet that completed the flow.
         psn: Option<u32>,
         /// Queue of the port.
         queue: Option<u16>,
@@ -297,10 +298,11 @@ tables! {
         cause_node: Name,
         /// Port number at `cause_node`.
         cause_port: u16,
-        /// Egress port of `peer` that held most of the traffic from this port. It is the root or is
-        /// itself paused. Null if only the root is known.
+        /// Egress port of `peer` that held most of the traffic from this port. This port is the
+        /// root or is itself paused. Null if only the root is known.
         via_port: Option<u16>,
-        /// Queue of `via_port` whose pause led to this one. Null if there was none.
+        /// Queue of `via_port` whose pause led to this pause. Null if no other pause led to this
+        /// pause.
         parent_queue: Option<u16>,
         /// Time at which the pause of `parent_queue` took effect.
         parent_start_ps: Option<Time>,
@@ -465,9 +467,9 @@ tables! {
         delivered_bytes: u64,
     }
 
-    /// Samples of paths between edge switches, as the source knows them: paths that have a delay,
-    /// or that are reserved for congested flows. Needs `probes.paths` and a load balancer that
-    /// chooses whole paths.
+    /// Samples of paths between edge switches, as the source switch knows them: paths with a delay
+    /// above 0, and paths that are reserved for congested flows. Needs `probes.paths` and a load
+    /// balancer that chooses whole paths.
     paths: PathRow {
         /// Time of the sample.
         time_ps: Time,

@@ -81,8 +81,8 @@ struct Topology {
 }
 
 /// Returns the links of a shortest path for each pair of hosts, as indices in the list of links.
-/// The paths are the routes without failed links. Of several shortest paths, the one through the
-/// lowest port numbers is returned.
+/// The paths are the routes while no link has failed. Of several shortest paths, the one through
+/// the lowest port numbers is returned.
 ///
 /// # Errors
 ///

@@ -19,7 +19,7 @@ impl From<NodeId> for Name {
 /// Definition of a table.
 #[derive(Clone, Debug, Serialize)]
 pub struct TableDefinition {
-    /// Name, also of its file.
+    /// Name of the table and of its file.
     pub name: &'static str,
     /// Contents.
     pub meaning: &'static str,
