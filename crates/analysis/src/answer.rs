@@ -55,7 +55,8 @@ pub struct AnalysisAnswer {
 pub struct ProtocolAnswer {
     /// Name of the protocol.
     pub protocol: String,
-    /// True if no congested port can pause a flow that does not pass the port (definition 7).
+    /// True if no congested port can pause a flow that does not pass the port (definition 7 of the
+    /// Pyrrha paper).
     pub hol_free: bool,
     /// Innocent flow that can be blocked, if any.
     pub counterexample: Option<Example>,
@@ -63,9 +64,9 @@ pub struct ProtocolAnswer {
     pub causes: Vec<CauseAnswer>,
     /// Number of ports where an innocent flow shares a queue that can be paused.
     pub blocked_at: usize,
-    /// Queues that are congested or can be paused (section VI-C).
+    /// Queues that are congested or can be paused (section VI-C of the Pyrrha paper).
     pub queues: QueueCounts,
-    /// True if no queues can wait for each other in a cycle (section VII).
+    /// True if no queues can wait for each other in a cycle (section VII of the Pyrrha paper).
     pub deadlock_free: bool,
     /// Queues of such a cycle. Each queue waits for the next, and the last for the first. Empty
     /// without a cycle.
@@ -109,7 +110,7 @@ pub struct QueueName {
     pub queue: String,
 }
 
-/// Effects of one congested port: sizes of the sets in definitions 3 to 6.
+/// Effects of one congested port: sizes of the sets in definitions 3 to 6 of the Pyrrha paper.
 #[derive(Clone, Debug, Serialize)]
 pub struct CauseAnswer {
     /// The congested port.
@@ -128,7 +129,8 @@ pub struct CauseAnswer {
     pub paused: Option<Paused>,
 }
 
-/// Ports, queues and flows that one congested port can pause: the sets of definitions 4 to 6.
+/// Ports, queues and flows that one congested port can pause: the sets of definitions 4 to 6 of the
+/// Pyrrha paper.
 #[derive(Clone, Debug, Serialize)]
 pub struct Paused {
     /// Ports.

@@ -34,9 +34,10 @@ pub struct BlockingCause {
     pub paused_queues: Vec<QueueNumber>,
     /// Number of flows through these queues (definition 6).
     pub paused_flows: usize,
-    /// Number of these flows that do not pass the port. Zero means no blocking (definition 7).
+    /// Number of innocent flows: flows through these queues that do not pass the port. Zero means
+    /// no blocking (definition 7).
     pub innocent_flows: usize,
-    /// Example of such a flow.
+    /// Example of an innocent flow that the port can block.
     pub counterexample: Option<Counterexample>,
 }
 

@@ -90,7 +90,8 @@ impl Path {
         if hop + 1 < self.ports.len() { Some(hop + 1) } else { self.closes_at }
     }
 
-    /// Returns the ports after `hop`, nearest first. On a loop, they include `hop`.
+    /// Returns the ports after `hop`, nearest first. If `hop` is on a loop, they include its own
+    /// port.
     pub fn ahead(&self, hop: usize) -> impl Iterator<Item = PortId> {
         let again = self.closes_at.filter(|closes_at| hop >= *closes_at).map(|closes_at| closes_at..hop + 1);
         (hop + 1..self.ports.len()).chain(again.into_iter().flatten()).map(|hop| self.ports[hop])

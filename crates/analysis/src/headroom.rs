@@ -81,7 +81,7 @@ pub struct HeadroomPlan {
     pub schemes: Vec<Scheme>,
 }
 
-/// Bytes for the pause response in Equation 1: 60 quanta.
+/// Bytes for the pause response in Equation 1 of DSH: 60 quanta.
 const RESPONSE_BYTES: u64 = 3840;
 
 impl SwitchSpec {

@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 pub enum Bfc {
     /// Number of queues per port. A flow has the same queue number at every port.
     Queues(NonZeroU32),
-    /// All flows of a port collide in one queue (figure 13b).
+    /// All flows of a port collide in one queue (Figure 13(b) of the Pyrrha paper).
     WorstCase,
 }
 

@@ -118,8 +118,8 @@ pub trait Protocol {
     /// Returns the queue of `flow` at `hop` of its path.
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId;
 
-    /// True if the congested port `cause` can pause `queue`, which feeds it (definition 5, equation
-    /// 13).
+    /// True if the congested port `cause` can pause `queue`, which feeds this port (definition 5,
+    /// equation 13).
     fn pauses(&self, queue: &Queue, cause: PortId) -> bool {
         let _ = (queue, cause);
         true
@@ -133,7 +133,7 @@ pub trait Protocol {
     }
 
     /// True if `holder`, when full, can hold back `queue`. The queue is directly upstream of
-    /// `holder` (section VII), or obeys the signals of its port.
+    /// `holder` (section VII), or obeys the signals of the port of `holder`.
     fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
         let _ = (queue, holder);
         true

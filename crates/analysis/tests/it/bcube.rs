@@ -63,8 +63,8 @@ fn numbers(flows: &[&[u32]], node: &str, port: usize) -> Vec<usize> {
     graph.of_flow.iter().map(|queues| number(queues.iter().find(at).unwrap())).collect()
 }
 
-/// The example flows of the paper's figure 6 and section 3.2. The paper has no F5. Switches 16 to
-/// 23 of the paper are `s0` to `s7` here.
+/// The example flows of Figure 6 and section 3.2 of the PortFC paper, which has no flow F5.
+/// Switches 16 to 23 of the paper are `s0` to `s7` here.
 #[test]
 fn figure_6_flows_are_in_the_queues_of_the_paper() {
     // At the port of server 15 to switch 19: F1 to F4, F6 to F8, F9 and F10.
@@ -86,9 +86,9 @@ fn numbers_skip_the_own_port_of_a_server() {
     assert_eq!(numbers(&through, "s5", 3), [0, 1, 2, 3]);
 }
 
-/// In the paper, a switch port has k(n-1)+2 queues and a server port (k+1)(n-1)+2, including one
-/// for control frames. Flows between all servers along all paths use exactly the queues that the
-/// analysis computes from the topology.
+/// In the PortFC paper, a switch port has k(n-1)+2 queues and a server port (k+1)(n-1)+2, including
+/// a queue for control frames. Flows between all servers along all paths use exactly the queues
+/// that the analysis computes from the topology.
 #[test]
 fn numbers_of_queues_match_the_paper() {
     for (n, k) in (2..=8).map(|n| (n, 1)).chain((2..=4).map(|n| (n, 2))) {
@@ -188,8 +188,8 @@ fn pauses_cross_at_most_three_hops() {
     }
 }
 
-/// Figure 5 of the paper: the loop closes through the servers at the ends of the flows, and only if
-/// servers forward PAUSEs.
+/// Figure 5 of the PortFC paper: the loop closes through the servers at the ends of the flows, and
+/// only if servers forward PAUSEs.
 #[test]
 fn figure_5_closes_where_servers_pass_pauses_on() {
     let (_, case) = case(bcube(2, 1), figure_5());
