@@ -12,8 +12,8 @@ use std::process::Command;
 
 /// Folder that contains all crates and their data.
 const ROOT: &str = "../..";
-/// Folders below [`ROOT`] that determine the results of a run. Commits that change other files keep
-/// stored results.
+/// Folders below [`ROOT`] that determine the results of a run. Stored results remain valid if a
+/// commit changes only other files.
 const SOURCES: [&str; 6] = [
     "crates/engine/src",
     "crates/fabric/src",

@@ -1,9 +1,9 @@
 //! Pauses as intervals, and as shares of bins.
 //!
-//! An interval belongs to the lowest level whose chunk is at least as long as the interval, in the
-//! chunk in which it starts. The intervals that contain an instant are therefore in at most two
-//! chunks of each level. Bins of a level sum up the pauses of this and all lower levels. There are
-//! few longer pauses, which are read as intervals.
+//! An interval belongs to the lowest level whose chunks are at least as long as the interval. At
+//! this level, it belongs to the chunk in which it starts. The intervals that contain an instant
+//! are therefore in at most two chunks of each level. Bins of a level sum up the pauses of this and
+//! all lower levels. There are few longer pauses, which are read as intervals.
 
 use crate::ExportError;
 use crate::run::Run;
