@@ -114,7 +114,8 @@ class ResultDirectory:
         if written not in _READABLE_VERSIONS:
             raise ResultError(
                 f"{directory} has tables of version {written}, written by Backwater {document.get('version')}; "
-                f"this version of Backwater reads versions {' and '.join(map(str, _READABLE_VERSIONS))}: run the scenario again"
+                f"this version of Backwater reads versions {' and '.join(map(str, _READABLE_VERSIONS))}: run the "
+                "scenario again"
             )
         try:
             name = document["scenario"].get("name") or directory.resolve().name
