@@ -109,7 +109,7 @@ class Replay:
         # Lost packets, by ingress port and time.
         self.lost: set[tuple[Port, str | None, int | None, int | None, int]] = set()
         self._read(result)
-        # Arrivals of copies and their frames in order, by node, flow, packet and kind.
+        # Arrivals of a packet's copies with their frames, in order, by node, flow, packet and kind.
         self.arrivals: dict[tuple[str, int, int, str], list[tuple[int, Frame, Port]]] = defaultdict(list)
         ends = list(result.topology.links.select("a", "a_port", "b", "b_port").iter_rows())
         self.others = {(a, i): (b, j) for a, i, b, j in [*ends, *((b, j, a, i) for a, i, b, j in ends)]}
@@ -187,7 +187,7 @@ class Replay:
     def _pieces(
         self, port: Port, queues: Iterable[int], start: int, end: int, more: Iterable[int] = ()
     ) -> Iterator[tuple[int, int]]:
-        """Splits the time from `start` to `end` at every change at a port, and at `more`."""
+        """Splits the time from `start` to `end` at every change at a port, and at the times `more`."""
         history = self.ports[port]
         first = bisect.bisect_right(history.frames, start, key=lambda frame: frame.until)
         last = bisect.bisect_left(history.frames, end, key=lambda frame: frame.start)
@@ -280,7 +280,7 @@ class Replay:
     # --- whole journeys
 
     def _before(self, visit: Visit) -> tuple[int, Frame, Port]:
-        """Returns the frame in which a queued packet arrived. Copies arrive and join queues in one order."""
+        """Returns the frame in which a queued packet arrived. Copies of a packet join queues in order of arrival."""
         node = visit.port[0]
         same = self.visits[node, visit.flow, visit.psn, visit.kind]
         arrivals = self.arrivals[node, visit.flow, visit.psn, visit.kind]
@@ -349,7 +349,11 @@ class Replay:
         return count, {term: length for term, length in waits.items() if length}
 
     def completion(self, flow: int) -> dict[Term, int]:
-        """Returns the terms of the packet that completed a flow, else of the expected packet, else of the sender."""
+        """Returns the terms of the packet that completed a flow.
+
+        For an incomplete flow, returns the terms of the packet that the receiver expects. If no copy of that packet is
+        in the network, returns the terms of the sender.
+        """
         if flow in self.received:
             time, psn = self.received[flow]
             arrived, frame, port = self._data_at(flow, time)

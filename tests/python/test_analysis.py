@@ -45,7 +45,7 @@ RING: dict[str, Any] = {
         }
     ],
 }
-# Ring with a single flow around it (figure 12).
+# Ring with a single flow around it (figure 12 of the Pyrrha paper).
 LOOP = """\
 [topology]
 kind = "custom"

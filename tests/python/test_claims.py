@@ -215,13 +215,13 @@ def test_the_effect_claimed_between_two_bounds_is_half_their_distance(values: li
         ([1.0, 1.01, 1.02], "reached"),  # the error is 0.025
         ([1.03, 1.035, 1.04], "reached"),  # the error is 0.012
         ([1.03, 1.04, 1.05], "reached, within error"),  # the error is 0.025
-        ([1.0, 1.03, 1.06], "too uncertain"),  # the error, 0.075, exceeds the tolerance
+        ([1.0, 1.03, 1.06], "too uncertain"),  # the error, 0.075, exceeds the effect claimed
         ([1.06, 1.07, 1.08], "not reached"),
         ([1.06], "not reached"),
     ],
 )
 def test_the_tolerated_error_is_the_effect_claimed(values: list[float], verdict: str) -> None:
-    """Returns the verdict on a ratio within 5 % of 1."""
+    """Claims a ratio of at most 1.05. The neutral value is 1, so the effect claimed is 0.05."""
     assert judge(values, at_most=1.05, neutral=1.0) == verdict
 
 

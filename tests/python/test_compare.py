@@ -346,7 +346,8 @@ def test_labels_are_distinct_short_and_deterministic(settings: list[dict[str, An
     found = labels(settings, {"switch.flow_control.kind", "load"}, directories)
     assert len(set(found)) == len(settings)
     assert all(0 < len(label) <= LONGEST for label in found)
-    # The order of groups does not change labels, except for directories, which belong to positions.
+    # The order of groups does not change labels, except if the labels are the directories, because
+    # this test assigns directories to groups by position.
     backwards = labels(settings[::-1], {"switch.flow_control.kind", "load"}, directories[::-1])
     assert sorted(backwards) == sorted(found) or {*found} != {str(number) for number in range(len(settings))}
 

@@ -39,8 +39,9 @@ def test_chips_are_those_of_figure_4_of_dsh() -> None:
     known = chips()
     like = Switch(10**11, units.picoseconds("1.5 us"), classes=8)
     shares = {name: of_chip(chip, like).schemes[0].headroom / chip.buffer for name, chip in known.items()}
-    # Section III-A states 43 % and 157 us for the first chip, 67 % and 37 us for the last one. The
-    # share of Trident2 is 44.4 %.
+    # Section III-A of the DSH paper states the share of headroom and the time to fill the buffer:
+    # 43 % and 157 us for the first chip, 67 % and 37 us for the last. The share of Trident2 is
+    # 44.4 %.
     assert round(100 * shares["trident-plus"]) == 43
     assert round(shares["trident2"], 3) == 0.444
     assert round(100 * shares["tomahawk4"]) in {67, 68}

@@ -1,4 +1,4 @@
-"""Main results of papers, with their fabrics and loads and a fraction of their times; and recorded data."""
+"""Main results of papers, with the papers' fabrics and loads but shorter runs; and recorded data."""
 
 import math
 import re
@@ -82,7 +82,7 @@ def test_in_an_incast_mix_pyrrha_spares_whoever_is_not_congested(tmp_path: Path)
 
 @pytest.mark.parametrize("m", ["2", pytest.param("3", marks=pytest.mark.long)])
 def test_pyrrha_takes_few_queues_when_most_racks_send_to_the_others(m: str, tmp_path: Path) -> None:
-    """Figure 7: a port needs 6 to 20 isolation queues in a fat-tree with k = 12, as in the authors' simulator.
+    """Pyrrha figure 7: a port needs 6 to 20 isolation queues in a fat-tree with k = 12, as in the authors' simulator.
 
     Takes 4 s, since the number of queues depends on the size of the fabric. The long test covers m = 3.
     """

@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
 
 @pytest.fixture(scope="module")
 def paced(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """DCQCN paces h2 → h5, because ports before leaf1:0 mark its packets; h2 does not pass leaf1:0."""
+    """DCQCN paces the flow h2 → h5: ports before leaf1:0 mark its packets. The flow does not pass leaf1:0."""
     flows = [{"src": f"h{src}", "dst": "h4", "bytes": "2 MB"} for src in (0, 1, 6, 7)]
     document = VICTIM | {
         "congestion_control": {"kind": "dcqcn"},
@@ -168,7 +168,7 @@ def _stamps(header: bytes) -> list[tuple[int, int, int]]:
 
 
 def _loads(result: Result, flow: dict[str, Any]) -> Counter[Port]:
-    """Returns HPCC's busiest hop in each ACK, if above 0.95 (Algorithm 1, MeasureInflight)."""
+    """Counts, by port, the ACKs whose busiest hop has a load above 0.95 (HPCC, Algorithm 1, MeasureInflight)."""
     rates = of_ports(result, "rate_bps")
     way = result.topology.ports_of(flow)
     acks = result.events.filter(

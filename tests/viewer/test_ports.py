@@ -32,7 +32,7 @@ def value(table: pl.DataFrame, port: Port, time: int, column: str = "bytes", **o
     ],
 )
 def test_queues_match_the_tables(opened: Opened, runs: Runs, name: str, port: Port | None) -> None:
-    """Every sample is visible. The default port has the most bytes in headroom at a time."""
+    """Every sample is visible. The default port is the one with the most bytes in headroom at any time."""
     result = runs[name]
     interval = result.summary.sample_interval_ps
     if port is None:

@@ -22,7 +22,7 @@ function niceStep(least: number): number {
 /** Returns a round upper bound for bytes, at least 1000. */
 export const niceBytes = (maximum: number): number => Math.max(1000, niceStep(maximum));
 
-/** Returns the first of `count` ascending items that is not `isBefore`, by binary search. */
+/** Returns the first index up to `count` that is not `isBefore`, by binary search. */
 export function bisect(count: number, isBefore: (index: number) => boolean): number {
   let [low, high] = [0, count];
   while (low < high) {

@@ -68,8 +68,8 @@ class Signal:
 
     Attributes:
         what: Kind, port, number and share.
-        sharers: Flows, including this one, whose data left the port between the flow's start and the last signal,
-            largest first. Empty if congestion control held the flow for less than one per cent of its time, or if
+        sharers: Flows, including the explained flow, whose data left the port between the flow's start and the last
+            signal, largest first. Empty if congestion control held the flow for less than one per cent of its time, or if
             other ports have larger shares.
     """
 
@@ -85,7 +85,8 @@ class Explanation:
         flow: Its row of `flows.parquet`.
         end_ps: Completion time, or the end of the run.
         steps: Time of the completing packet from the flow's start on, in order of the path. The steps add up to
-            `end_ps - start_ps`. For an incomplete flow: the packet that its receiver waits for, or the sender.
+            `end_ps - start_ps`. For an incomplete flow, time of the packet that the receiver waits for; without such a
+            packet in the network, time of the sender.
         packets: Totals over all delivered packets, from the start of their serialisation at the source.
         delivered: Number of delivered packets.
         window: Totals over the packets and ACKs whose arrival opened a full window.

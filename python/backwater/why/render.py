@@ -37,7 +37,8 @@ REASONS: Final = {
     "unexplained": "unexplained: a bug in Backwater",
 }
 _UNKNOWN_ROOT: Final = "an unknown port"
-# Sentences about terms of the source and of the packet itself; all others name a port.
+# Sentences about terms of the source and of the packet itself. Sentences about other terms name a
+# port.
 _SENTENCES: Final = {
     "sending": "{src} took {share} to send the flow's data.",
     "resending": "{src} took {share} to retransmit data.",

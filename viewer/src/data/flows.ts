@@ -73,7 +73,7 @@ function foundAt(read: Columns, row: number): Found {
 
 const rowsOf = (read: Columns, count: number): Row[] => Array.from({ length: count }, (_, row) => rowAt(read, row));
 
-/** Returns the steps of the packet that completed a flow, or of the packet that the flow awaits. */
+/** Returns the steps of the packet that completed a flow, or that its receiver waits for. */
 export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found, topology: Topology): Promise<Step[]> {
   if (start === end) return [];
   const read = await waits.read(start, end);

@@ -59,7 +59,7 @@ export interface Pause {
   cause: number;
   /** Egress port of the peer that held most of the bytes from this port; null if unknown. */
   via: number | null;
-  /** Pause of the port `via` that caused this one: queue and start; null if there was none. */
+  /** Queue and start of the pause of port `via` that caused this pause; null if there was none. */
   parentQueue: number | null;
   parentStart: number | null;
   /** Number of links that PAUSEs crossed from the cause to the paused port. */
@@ -88,7 +88,7 @@ export interface PauseBar {
   share: number;
   /** Port that caused most of the paused time. */
   cause: number;
-  /** The pause, if the bar is a single one. */
+  /** The pause, if the bar is a single pause; otherwise null. */
   pause: Pause | null;
 }
 
@@ -265,8 +265,8 @@ export interface PortSeries {
 export interface FlowDetail {
   flow: Flow;
   /**
-   * Steps of the packet that completed the flow, or of the packet that the flow waits for; empty
-   * without `probes.flows`.
+   * Steps of the packet that completed the flow or, if the flow is incomplete, that its receiver
+   * waits for; empty without `probes.flows`.
    */
   steps: Step[];
   /** Congestion signals received by the flow; empty without `probes.flows`. */

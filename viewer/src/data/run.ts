@@ -63,7 +63,7 @@ async function openRun(files: RunFiles): Promise<Data> {
 const UTILISATION = { name: "tx_bytes" };
 const BYTES = { name: "bytes" };
 
-/** Data of a run for the views, read from files whose size does not depend on the run's length. */
+/** Data of a run for the views. The methods read only the parts of files that they need. */
 export class Data {
   readonly info: Info;
   /** True if `why` is available, which may run the scenario again; false in an exported page. */

@@ -44,7 +44,7 @@ export const reason = (error: unknown): string => (error instanceof Error ? erro
 /** Creates a message about an error. */
 export const failure = (title: string, error: unknown): HTMLElement => notice(title, h("p", {}, reason(error)));
 
-/** Creates a button. Its key returns the focus to it when its parent is filled again. */
+/** Creates a button. By its key, `fill` restores the focus when the parent is filled again. */
 export function button(label: string, key: string, act: () => void, more: Attributes = {}): HTMLButtonElement {
   return h("button", { "data-key": key, onclick: act, ...more }, label);
 }

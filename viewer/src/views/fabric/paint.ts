@@ -21,7 +21,7 @@ export interface Scene {
   path: readonly number[];
 }
 
-/** Links with a utilisation of at most this count as idle. */
+/** Maximum utilisation of a link that counts as idle. */
 const IDLE = 0.0005;
 /** Maximum number of visible links that are drawn with outlines. */
 const MAX_OUTLINED = 3000;
