@@ -24,7 +24,7 @@ class EgressQueue:
     queue: str
 
     def __str__(self) -> str:
-        return f"{self.queue} of {self.port}"
+        return f"{self.queue} at {self.port}"
 
 
 @dataclass(frozen=True)

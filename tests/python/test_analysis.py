@@ -160,7 +160,7 @@ def test_queues_that_overflow_are_named(tmp_path: Path) -> None:
     assert Analysis.from_json(analysis.to_json()) == analysis
     printed = command_line("analyze", file).stdout
     assert printed.rstrip().endswith("are not counted. pfc-star needs 3 classes.")
-    assert "no: the queue of packets relayed to U:1 of T:1, fed by the relay queue of b:1 (flow 0 (a -> d))" in printed
+    assert "no: the queue of packets relayed to U:1 at T:1, fed by the relay queue at b:1 (flow 0 (a -> d))" in printed
 
 
 def test_all_errors_are_reported_at_once() -> None:
@@ -178,7 +178,7 @@ def test_analyze_prints_a_table(file: Path) -> None:
     outcome = command_line("analyze", file, "--congested", "leaf1->h4", "--protocol", "pfc", "--protocol", "pyrrha")
     assert outcome.exit_code == 0, outcome.output
     table = {line.split()[0]: line for line in outcome.stdout.splitlines() if line.strip()}
-    assert "no: leaf1:0 can pause flow 2 (h2 -> h5) in the queue of class 3 of leaf0:4" in table["pfc"]
+    assert "no: leaf1:0 can pause flow 2 (h2 -> h5) in the queue of class 3 at leaf0:4" in table["pfc"]
     assert table["pyrrha"].split() == ["pyrrha", "yes", "1", "5", "4", "yes", "yes"]
     assert "congested ports: leaf1:0." in outcome.stdout
 

@@ -109,7 +109,7 @@ impl Path {
 
 /// An error: a path, or the list of congested ports, names an unknown port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("port {} is not among the ports of the case", .0.0)]
+#[error("port {} does not exist in the analysed network", .0.0)]
 pub struct UnknownPort(pub PortId);
 
 impl Case {
@@ -209,6 +209,6 @@ mod tests {
         let (kind, rate) = (NodeKind::Switch, Rate::from_gbps(100));
         let port = Port { name: "s0:0".into(), node: NodeId(0), kind, rate, peer: PortId(0) };
         let unknown = Case::new(BTreeMap::from([(PortId(0), port)]), Vec::new(), [PortId(1)]).unwrap_err();
-        assert_eq!(unknown.to_string(), "port 1 is not among the ports of the case");
+        assert_eq!(unknown.to_string(), "port 1 does not exist in the analysed network");
     }
 }

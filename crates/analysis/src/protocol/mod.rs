@@ -81,7 +81,7 @@ impl Queue {
         match &self.id {
             QueueId::Class(class) => format!("the queue of class {}", class.0),
             QueueId::Number(number) => format!("queue {number}"),
-            QueueId::Destination(_) => "the queue of the destination".into(),
+            QueueId::Destination(_) => "the per-destination queue".into(),
             QueueId::Flow(flow) => format!("the queue of {}", case.flow(*flow).name),
             QueueId::Roots(roots) if roots.is_empty() => "the output queue".into(),
             QueueId::Roots(roots) => {
@@ -91,13 +91,16 @@ impl Queue {
             QueueId::Raised { class, times: 0 } => format!("the queue of class {}", class.0),
             QueueId::Raised { class, times } => {
                 let plural = if *times == 1 { "" } else { "es" };
-                format!("the queue of packets of class {}, raised by {times} class{plural}", class.0)
+                format!("the queue of packets whose class, {}, was raised by {times} class{plural}", class.0)
             }
             QueueId::RelayedTo(port) => format!("the queue of packets relayed to {}", case.port(*port).name),
-            QueueId::Arriving => "the queue of packets for the server".into(),
+            QueueId::Arriving => "the queue of packets destined for the server".into(),
             QueueId::Own { switches, port } => {
                 let plural = if *switches == 1 { "" } else { "es" };
-                format!("the server's own queue towards {}, {switches} switch{plural} ahead", case.port(*port).name)
+                format!(
+                    "the queue of the server's own packets towards {}, {switches} switch{plural} ahead",
+                    case.port(*port).name
+                )
             }
             QueueId::Relay => "the relay queue".into(),
         }

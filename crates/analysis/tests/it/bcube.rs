@@ -218,11 +218,11 @@ fn port_fc_can_block_innocently() {
     let example = found.counterexample.unwrap();
     assert_eq!((example.innocent.as_str(), example.culprit.as_str()), ("flow 1 (h0 -> h5)", "flow 0 (h0 -> h8)"));
     assert_eq!((example.queue.port.as_str(), example.cause.as_str()), ("h0:0", "s5:2"));
-    assert_eq!(example.queue.queue, "the server's own queue towards s0:2, 2 switches ahead");
+    assert_eq!(example.queue.queue, "the queue of the server's own packets towards s0:2, 2 switches ahead");
     // h1 sends nothing through the congested port, but is paused.
     let paused = found.causes[0].paused.as_ref().unwrap();
     let queues: Vec<String> = paused.queues.iter().map(|queue| format!("{}: {}", queue.port, queue.queue)).collect();
-    let own = "the server's own queue towards s0:2, 2 switches ahead";
+    let own = "the queue of the server's own packets towards s0:2, 2 switches ahead";
     assert_eq!(
         queues,
         [

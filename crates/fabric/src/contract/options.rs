@@ -120,7 +120,7 @@ impl Shape {
     pub fn single_homed(&self, mechanism: &str) -> Result<(), String> {
         if self.multihomed {
             return Err(format!(
-                "{mechanism} supports hosts with one link only, and this network has hosts with several"
+                "{mechanism} supports hosts with one link only, and this network has hosts with several links"
             ));
         }
         Ok(())

@@ -252,7 +252,7 @@ pub struct Reception {
 /// The degree is the packet's number minus the number that the receiver expects. Retransmissions
 /// count again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::box_collection, reason = "takes one word for a receiver without such packets")]
+#[allow(clippy::box_collection, reason = "takes one word for a receiver without disordered packets")]
 pub struct Disorder(Option<Box<Vec<(Psn, u64)>>>);
 
 impl Disorder {

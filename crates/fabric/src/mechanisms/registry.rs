@@ -177,7 +177,7 @@ macro_rules! instances {
         }
 
         impl $config {
-            #[doc = concat!("The [`", stringify!($trait), "`] that the options say.")]
+            #[doc = concat!("The [`", stringify!($trait), "`] that the options select.")]
             pub fn $build(&self, $($site: $place)?) -> $any {
                 match self {
                     $($config::$variant(options) => $any::$variant(options.$build $arguments),)+

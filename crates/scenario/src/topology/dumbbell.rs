@@ -72,7 +72,7 @@ impl TopologyOptions for DumbbellConfig {
         draft.change_links(&self.exceptions.changed_links);
         let ratio = draft.oversubscription(&[left]);
         draft.notes.push(format!(
-            "dumbbell: {} + {} hosts at {}, {} x {} between them, oversubscription {ratio} from the left",
+            "dumbbell: {} + {} hosts at {}, {} x {} between the switches, oversubscription {ratio} at the left switch",
             self.left, self.right, host_link.rate, self.trunks, bottleneck.rate
         ));
         Ok(draft)

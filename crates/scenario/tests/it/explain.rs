@@ -202,7 +202,7 @@ fn values_derived_from_the_fabric_are_explained() {
                 ("congestion_control.q_pfc", json!("the buffer policy's threshold"), "default"),
                 ("congestion_control.link_delay", json!("2 us"), "--set"),
                 ("congestion_control.rate_interval", json!("1 us"), "--set"),
-                ("congestion_control.additive_increase", json!("an eighth of the rate in a notice"), "default"),
+                ("congestion_control.additive_increase", json!("1/8 of the rate in the last notice"), "default"),
             ],
         ),
         // The link carries 49 packets in a base RTT.

@@ -178,7 +178,7 @@ fn some_of_several_parallel_links_can_be_changed() {
         (rates(&all), &all.notes[1..]),
         (vec![20; 3], &["4 links changed".into(), "1 failed link removed".into()][..])
     );
-    assert!(all.notes[0].ends_with("oversubscription 2.5:1 from the left"), "{:?}", all.notes);
+    assert!(all.notes[0].ends_with("oversubscription 2.5:1 at the left switch"), "{:?}", all.notes);
     let graph =
         build("kind = \"fat-tree\"\nk = 4\nchanged_links = [{ link = [\"agg*\", \"core0\"], rate = \"25 Gbps\" }]");
     assert_eq!((wires(&graph, "agg2", "core0"), wires(&graph, "agg2", "core1")), (vec![(25, 1000)], vec![(100, 1000)]));

@@ -94,7 +94,8 @@ impl Default for PcnConfig {
 impl Options for PcnConfig {
     fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         diagnostics.clock(Some(self.period), "period", None);
-        diagnostics.error(self.marked_share >= 1.0, "marked_share", "must be below 1, or no flow is ever congested");
+        let message = "must be below 1: otherwise no flow would ever count as congested";
+        diagnostics.error(self.marked_share >= 1.0, "marked_share", message);
         diagnostics.positive(self.w_min, "w_min");
         diagnostics.ordered([("w_min", self.w_min()), ("w_max", self.w_max)]);
         diagnostics.positive(Some(self.min_rate), "min_rate");

@@ -158,7 +158,7 @@ impl SizesConfig {
             } else if to / unit - from / unit >= MAX_MULTIPLES {
                 return Err(error(
                     ".unit",
-                    format!("is too small: there are more than {MAX_MULTIPLES} multiples from {low} to {high}"),
+                    format!("is too small: {low} to {high} contains over {MAX_MULTIPLES} multiples of this unit"),
                 ));
             } else {
                 (format!("{label} in steps of {}", Bytes(unit)), Distribution::multiples(unit, from / unit, to / unit))

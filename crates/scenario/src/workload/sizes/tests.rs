@@ -240,7 +240,7 @@ fn what_a_scenario_may_not_say_of_sizes() {
         ),
         (
             "{ uniform = [\"1 B\", \"1 GB\"], unit = \"1 B\" }",
-            "traffic[0].sizes.unit: is too small: there are more than 100000 multiples from 1 B to 1 GB",
+            "traffic[0].sizes.unit: is too small: 1 B to 1 GB contains over 100000 multiples of this unit",
         ),
         (
             "{ fixed = \"1 KB\", interpolation = \"linear\" }",

@@ -100,7 +100,7 @@ pub enum BaseNotification {
 /// Reaction point of a base.
 #[derive(Debug, Delegate, GetSize)]
 #[delegate(ReactionPoint)]
-#[allow(missing_docs, clippy::large_enum_variant, reason = "documented by their types; a box holds the enum")]
+#[allow(missing_docs, clippy::large_enum_variant, reason = "the types document the variants; the enum is in a box")]
 pub enum BaseReaction {
     Dcqcn(Dcqcn),
     Hpcc(Hpcc),

@@ -346,7 +346,8 @@ impl CongestionOptions for SrccConfig {
         }
         let option = if self.count_window.is_some() { "count_window" } else { "window" };
         let message = format_args!(
-            "is shorter than the longest base round-trip time, {}: flows that wait for an ACK are not counted",
+            "is shorter than the longest base round-trip time, {}: a flow that waits for an ACK for longer than the \
+                window is not counted",
             sender.base_rtt
         );
         diagnostics.warning(self.count_window(self.window(sender.base_rtt)) < sender.base_rtt, option, message);
@@ -377,12 +378,12 @@ impl CongestionOptions for SrccConfig {
             ("floor", self.floor.is_none() && !is_static, json!(Bytes(self.floor(&sender.sizes)))),
             ("q_pfc", self.q_pfc.is_none() && !is_static, json!("the buffer policy's threshold")),
             ("link_delay", self.link_delay.is_none() && self.uses_delay(), json!("delay of the packet's ingress link")),
-            ("notice_interval", self.notice_interval.is_none(), json!("link_delay per link to the sender")),
+            ("notice_interval", self.notice_interval.is_none(), json!("link_delay times the links to the sender")),
             ("rate_interval", self.rate_interval.is_none() && is_eq5, json!("the longest link delay of the switch")),
             (
                 "additive_increase",
                 self.additive_increase.is_none() && is_alone,
-                json!("an eighth of the rate in a notice"),
+                json!("1/8 of the rate in the last notice"),
             ),
         ];
         let own = own.into_iter().filter(|(_, applies, _)| *applies).map(|(key, _, value)| (key.to_owned(), value));

@@ -168,7 +168,7 @@ impl FlowControlOptions for PortFcConfig {
             return Err("host.ack_class is a lossless class, but PAUSEs do not stop ACKs".into());
         }
         if !uniform {
-            return Err("other switches use another flow control".into());
+            return Err("some switches use another flow control".into());
         }
         if relays && !site.relays_first {
             return Err(

@@ -177,7 +177,8 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:33:9: error: congestion_control.w_min = 0.0: must be greater than zero",
             "s.toml:35:18: error: congestion_control.threshold_rate = \"0 bps\": must be greater than zero",
-            "s.toml:36:16: error: congestion_control.marked_share = 1.0: must be below 1, or no flow is ever congested",
+            "s.toml:36:16: error: congestion_control.marked_share = 1.0: must be below 1: otherwise no flow would \
+                ever count as congested",
         ],
     ),
     (

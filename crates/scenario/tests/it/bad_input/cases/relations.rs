@@ -266,7 +266,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, \
             { a = \"h0\", b = \"b\" }, { a = \"h1\", b = \"a\" }]\n[load_balance]\nkind = \"conga\"",
         &["s.toml:13:1: error: load_balance: conga supports hosts with one link only, and this network has hosts \
-            with several"],
+            with several links"],
     ),
     (
         "degree = 4",

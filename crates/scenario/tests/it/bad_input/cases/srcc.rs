@@ -32,7 +32,7 @@ pub(super) const CASES: &[Case] = &[
         DCQCN,
         "kind = \"srcc\"\ncount_window = \"2 us\"",
         &["s.toml:33:16: warning: congestion_control.count_window = \"2 us\": is shorter than the longest base \
-            round-trip time, 8373.76 ns: flows that wait for an ACK are not counted"],
+            round-trip time, 8373.76 ns: a flow that waits for an ACK for longer than the window is not counted"],
     ),
     (
         DCQCN,
@@ -139,7 +139,7 @@ pub(super) const CASES: &[Case] = &[
         DCQCN,
         "kind = \"srcc\"\nwindow = \"2 us\"",
         &["s.toml:33:10: warning: congestion_control.window = \"2 us\": is shorter than the longest base round-trip \
-            time, 8373.76 ns: flows that wait for an ACK are not counted"],
+            time, 8373.76 ns: a flow that waits for an ACK for longer than the window is not counted"],
     ),
     (
         DCQCN,
