@@ -257,8 +257,8 @@ class Summary:
             lines.append(
                 f"Deadlock since {style.duration(self.deadlock.onset_ps)}: each queue waits for the next, and the last "
                 f"for the first: {waits}. A PFC watchdog would end the deadlock by dropping the packets of one queue. "
-                "To prevent it, give the flows between two of these queues another path, or another class after the "
-                "link between them"
+                "To prevent the deadlock, give the flows between two of these queues another path, or another class "
+                "after the link between them"
             )
         return lines
 

@@ -308,7 +308,7 @@ def test_witnesses_detect_a_changed_simulator(done: Path) -> None:
     changed = [kept.witnesses[0].model_copy(update={"fingerprint": "00ff"}), *kept.witnesses[1:]]
     (objection,) = witnesses.objections(experiment, kept.model_copy(update={"witnesses": changed}), now)
     assert "has the fingerprint" in objection
-    assert "but 00ff was recorded: record it again, or say why in `stale`" in objection
+    assert "but 00ff was recorded: record the figure again, or give the reason in `stale`" in objection
 
 
 HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, until=None, fingerprint="a")

@@ -54,8 +54,8 @@ def test_a_deadlock_is_described_by_its_cycle(tmp_path: Path) -> None:
     assert alarm == (
         "Deadlock since 12.5 µs: each queue waits for the next, and the last for the first: "
         "1. a:eth1 to b (class 3, 20 KB of h0 → h2 (flow 4)); 2. b:0 to a (queue 9). A PFC watchdog would end the "
-        "deadlock by dropping the packets of one queue. To prevent it, give the flows between two of these queues "
-        "another path, or another class after the link between them"
+        "deadlock by dropping the packets of one queue. To prevent the deadlock, give the flows between two of these "
+        "queues another path, or another class after the link between them"
     )
 
 

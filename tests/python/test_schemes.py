@@ -170,7 +170,9 @@ def test_mechanisms_without_effect_are_reported(scenario: Path) -> None:
     scenario.write_text(LEAVES.replace("spines = 2", "spines = 1"), encoding="utf-8")
     outcome = command_line("compare-schemes", scenario, "--slot", "load balancing", code=0)
     note = " ".join(outcome.stdout.split())
-    assert re.search("No effect, every run is identical to the unchanged scenario: spray, drill, letflow", note)
+    assert re.search(
+        "Without effect, since every run is identical to that of the unchanged scenario: spray, drill, letflow", note
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ _COMMANDS: Final = {
     "report": "Write a self-contained HTML page with tables and interactive charts.",
     "compare": "Compare results. Runs that differ only in their seed are averaged; percentages are relative to "
     "the first group.",
-    "compare-schemes": "Run one scenario with every applicable mechanism, one slot at a time; print a table and "
-    "draw a chart.",
+    "compare-schemes": "Run a scenario and its variants, each with one mechanism replaced by another; print a table "
+    "and draw a chart.",
     "sweep": "Run a grid of scenarios on all cores; print its measures and draw its charts.",
     "merge": "Copy the results of several stores into one, e.g. of shards that ran on separate machines.",
     "reproduce": "Run the figures of a paper or your own experiments, draw them, and check their claims.",

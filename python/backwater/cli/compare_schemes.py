@@ -43,7 +43,7 @@ def compare_schemes(
         Path | None, output_option("FILE", "Chart, .svg or .pdf (default: results/<name>-schemes.svg).")
     ] = None,
 ) -> None:
-    """Run one scenario with every applicable mechanism, one slot at a time; print a table and draw a chart.
+    """Run a scenario and its variants, each with one mechanism replaced by another; print a table and draw a chart.
 
     All runs have the same traffic. Results in the store are reused.
 

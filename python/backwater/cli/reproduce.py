@@ -42,7 +42,8 @@ def reproduce(
     recording: Annotated[
         bool,
         typer.Option(
-            "--record", help="Also record measures and curves in data/ beside the file, one figure at a time."
+            "--record",
+            help="Also record measures and curves in data/ beside the experiment file, one figure at a time.",
         ),
     ] = False,
     recorded: Annotated[bool, typer.Option("--recorded", help="Read recorded data instead of simulating.")] = False,

@@ -39,7 +39,7 @@ def sweep(
         typer.Option("--axis", metavar="AXIS=POINT,...", help="Run only these points of an axis; repeatable."),
     ] = None,
     jobs: Jobs = None,
-    shard: Annotated[Shard | None, parsed_option("--shard", "I/N", Shard.read, "Run only part I of N.")] = None,
+    shard: Annotated[Shard | None, parsed_option("--shard", "I/N", Shard.read, "Run only the I-th of N parts.")] = None,
     only_status: Annotated[
         bool, typer.Option("--status", help="Run nothing; show done, running, failed and remaining runs.")
     ] = False,

@@ -89,7 +89,9 @@ def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
     seeds = len(own.scheme.jobs)
     notes = ["Unfinished flows, PAUSE frames and drops are sums over all seeds."] if seeds > 1 else []
     if same := [each.scheme.name for each in found[1:] if own.is_complete and each.prints == own.prints]:
-        notes.append(f"No effect, every run is identical to the unchanged scenario: {listed(same, len(same))}.")
+        notes.append(
+            f"Without effect, since every run is identical to that of the unchanged scenario: {listed(same, len(same))}."
+        )
     return View(f"{schemes.name} under {len(found)} schemes", headers, rows, text_columns=3, note=" ".join(notes))
 
 
@@ -148,4 +150,4 @@ def picture(schemes: Schemes, found: Sequence[Outcome]) -> Spec:
         "spec": {"layer": layers, "width": style.CHART_WIDTH, "height": {"step": 18}},
         "resolve": {"scale": {"y": "independent"}},
     }
-    return vega.themed(chart, title, "tick: mean, dot: 99th percentile, of finished flows")
+    return vega.themed(chart, title, "tick: mean slowdown of finished flows; dot: 99th percentile")

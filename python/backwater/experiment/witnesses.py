@@ -76,7 +76,7 @@ def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[
     differences = [*_differences(experiment, record, fingerprint_of)]
     if record.stale:
         return [] if differences else ["the record is marked as stale, but nothing differs: remove the mark"]
-    return [f"{difference}: record it again, or say why in `stale`" for difference in differences]
+    return [f"{difference}: record the figure again, or give the reason in `stale`" for difference in differences]
 
 
 def _differences(experiment: Experiment, record: Record, fingerprint_of: Callable[[Witness], str]) -> Iterator[str]:

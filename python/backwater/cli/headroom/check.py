@@ -23,7 +23,10 @@ def headroom_check(
     response: Annotated[
         int | None,
         parsed_option(
-            "--response", "TIME", units.picoseconds, "Response time of peers to a PAUSE (default: 3840 B at link rate)."
+            "--response",
+            "TIME",
+            units.picoseconds,
+            "Response time of peers to a PAUSE (default: transmission time of 3840 B).",
         ),
     ] = None,
     generation: Generation = 4,

@@ -10,7 +10,7 @@ import typer
 from backwater.cli.options import output_option
 
 Generation = Annotated[
-    int, typer.Option("--spectrum", min=1, max=6, help="SONiC's formula: generation of the Spectrum chip.")
+    int, typer.Option("--spectrum", min=1, max=6, help="Generation of the Spectrum chip, for SONiC's formula.")
 ]
 Classes = Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")]
-Chart = Annotated[Path | None, output_option("FILE", "Also draw a chart, .svg.")]
+Chart = Annotated[Path | None, output_option("FILE", "Also draw a chart into this .svg file.")]

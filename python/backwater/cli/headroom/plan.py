@@ -26,19 +26,21 @@ def headroom_plan(
         typer.Option(
             "--chip",
             metavar="NAME",
-            help="Take buffer, ports and rate from a chip; `backwater headroom chips` lists them.",
+            help="Take buffer size, number of ports and port rate from a chip; `backwater headroom chips` lists them.",
             autocompletion=lambda: [*plan.chips()],
         ),
     ] = None,
     rate: Annotated[int | None, parsed_option("--rate", "RATE", units.bits_per_second, "Port rate.")] = None,
     ports: Annotated[int | None, typer.Option("--ports", min=1, max=1024, help="Number of ports.")] = None,
-    buffer: Annotated[int | None, parsed_option("--buffer", "SIZE", units.size, "Packet buffer.")] = None,
+    buffer: Annotated[int | None, parsed_option("--buffer", "SIZE", units.size, "Size of the packet buffer.")] = None,
     cable: Annotated[
         int | None, parsed_option("--cable", "LENGTH", _cable, "Cable length, e.g. 40m (default: 300m).")
     ] = None,
     delay: Annotated[
         int | None,
-        parsed_option("--delay", "TIME", units.picoseconds, "One-way propagation delay, instead of --cable."),
+        parsed_option(
+            "--delay", "TIME", units.picoseconds, "One-way propagation delay of a cable, instead of --cable."
+        ),
     ] = None,
     mtu: Annotated[int, parsed_option("--mtu", "SIZE", units.size, "Largest frame.")] = "1500 B",  # type: ignore[assignment]
     response: Annotated[
@@ -62,7 +64,10 @@ def headroom_plan(
     small_packets: Annotated[
         int,
         typer.Option(
-            "--small-packets", min=0, max=100, help="SONiC's formula: percentage of small packets in lossless traffic."
+            "--small-packets",
+            min=0,
+            max=100,
+            help="Percentage of small packets in lossless traffic, for SONiC's formula.",
         ),
     ] = 100,
     output: Chart = None,
