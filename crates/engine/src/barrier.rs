@@ -1,7 +1,7 @@
 //! Barrier for threads that run in lockstep.
 //!
 //! Unlike the standard library's barrier, threads spin before they sleep, since most waits are
-//! shorter than a sleep. If a thread panics, the other threads return an error.
+//! shorter than a sleep. If a thread panics, [`Seat::wait`] returns an error in the other threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub struct Barrier {
     wake: Condvar,
 }
 
-/// Place of a thread at a [`Barrier`]. The barrier breaks if its holder panics.
+/// Place of a thread at a [`Barrier`]. The barrier breaks if the holder of a seat panics.
 #[derive(Debug)]
 pub struct Seat<'a>(&'a Barrier);
 
@@ -61,7 +61,7 @@ impl Barrier {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts `round` and wakes all threads that wait for the end of the previous one.
+    /// Starts `round` and wakes all threads that wait for the end of the previous round.
     fn begin(&self, round: usize) {
         let sleepers = self.sleepers();
         self.round.store(round, Ordering::Release);

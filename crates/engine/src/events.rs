@@ -7,8 +7,8 @@
 //! * The *near* wheel covers the next 4.2 us in buckets of 4.1 ns, less than the smallest frame
 //!   takes at 100 Gb/s. A bucket is sorted once and drained as a batch. Within a bucket, an event
 //!   is one number: the time since the bucket's start, then the key.
-//! * The *coarse* wheel covers 17 ms in slots of 4.2 us. When the clock reaches a slot, its events
-//!   move to the near wheel.
+//! * The *coarse* wheel covers 17 ms in slots of 4.2 us. When the clock reaches a slot, the slot's
+//!   events move to the near wheel.
 //! * Later events wait in a binary heap.
 //!
 //! All lists of a wheel share one pool of chunks. The chunks of an emptied list are still in the
@@ -102,7 +102,7 @@ impl EventSet {
         (packed + near.heap_bytes() + coarse.heap_bytes() + far + size_of_val(&**bins)) as u64
     }
 
-    /// Adds an event. It must not precede the last event taken, nor a `limit` at which
+    /// Adds an event. The event must not precede the last event taken, nor a `limit` at which
     /// [`EventSet::pop_before`] returned `None`.
     #[inline]
     pub fn push(&mut self, event: Event) {
@@ -163,8 +163,8 @@ impl EventSet {
         near.chain(coarse).chain(far).min().unwrap_or(Time::NEVER)
     }
 
-    /// Returns the key of the event `steps` after the earliest, if it is sorted already. A later
-    /// push may insert an event before it.
+    /// Returns the key of the event `steps` after the earliest event, if the returned event is
+    /// sorted already. A later push may insert an event before the returned event.
     #[inline]
     pub fn ahead(&self, steps: usize) -> Option<u64> {
         let index = self.current.len().checked_sub(1 + steps)?;
@@ -214,7 +214,8 @@ impl EventSet {
 /// Number of events up to which bins are not used.
 const FEW: usize = 12;
 
-/// Mean bin occupancy per event from which bins do not help, because many events share an instant.
+/// Mean number of events in an event's bin, taken over all events, from which on bins do not help:
+/// many events then share an instant.
 const CROWD: u64 = 5;
 
 /// Sorter for a bucket. It distributes events by time into about as many bins as there are events,

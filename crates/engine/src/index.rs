@@ -17,7 +17,7 @@ impl Id for u16 {
     }
 }
 
-/// A vector with one element per `I`, such as a port or a node. It derefs to a slice.
+/// A vector with one element per `I`, such as a port or a node. Dereferences to a [`Vec`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexVec<I, T>(Vec<T>, PhantomData<I>);
 

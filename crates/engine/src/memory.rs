@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 /// Number of objects of one kind, and their total size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Number of objects, or its peak.
+    /// Number of objects, or the peak number.
     pub count: u64,
     /// Total size in bytes.
     pub bytes: u64,

@@ -1,8 +1,8 @@
 //! Large pages for memory that events touch.
 //!
 //! With a few hundred hosts, events touch more small pages than the TLB covers. On Linux, pages of
-//! 2 MiB save 8 to 12 % of the time at 1024 hosts (`benches/`). All functions are hints, and do
-//! nothing on other systems.
+//! 2 MiB save 8 to 12 % of the run time with 1024 hosts (`benches/`). All functions are hints, and
+//! do nothing on other systems.
 #![allow(unsafe_code)]
 
 #[cfg(target_os = "linux")]

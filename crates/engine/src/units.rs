@@ -104,7 +104,7 @@ impl Rate {
 pub struct ByteTime {
     /// Picoseconds per byte, with [`ByteTime::FRACTION_BITS`] binary places.
     scaled: u64,
-    /// Clock tick in picoseconds. Times are rounded down to multiples of it.
+    /// Clock tick in picoseconds. Times are rounded down to multiples of this tick.
     tick_ps: u16,
 }
 

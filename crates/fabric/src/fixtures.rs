@@ -20,8 +20,8 @@ pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {
     LinkSpec::new(NodeId(a), NodeId(b), Rate::from_gbps(gbps), Duration::from_ns(delay_ns))
 }
 
-/// Returns a network with a link between each of these pairs of nodes. Links have 100 Gb/s and a
-/// delay of 1 us.
+/// Returns a network with a link between the two nodes of each pair in `ends`. Links have 100 Gb/s
+/// and a delay of 1 us.
 pub fn linked(hosts: u32, switches: u32, ends: impl IntoIterator<Item = (u32, u32)>) -> NetworkSpec {
     let links = ends.into_iter().map(|(a, b)| link(a, b, 100, 1000)).collect();
     NetworkSpec { links, ..NetworkSpec::with_nodes(hosts, switches) }

@@ -128,13 +128,13 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
     Frame::new(Body::Packet(packet), FrameSize { wire: bytes, charge: bytes })
 }
 
-/// Returns a queued data packet of `class` with `bytes`.
+/// Returns a queued data packet of `class` with `bytes` on the wire and in buffers.
 pub(crate) fn queued(class: u8, bytes: u16) -> QueuedPacket {
     QueuedPacket::new(frame(class, bytes), 0, Time::ZERO)
 }
 
-/// Returns the context of a data packet from `ingress` to port 0. Leaks its frame, because contexts
-/// borrow frames.
+/// Returns the context of a data packet from `ingress` to port 0. Leaks the packet's frame, because
+/// contexts borrow frames.
 pub(crate) fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     let packet = QueuedPacket::new(frame(class.0, bytes as u16), ingress, Time::ZERO);
     Box::leak(Box::new(packet)).context(0, Box::leak(Box::default()))

@@ -39,8 +39,9 @@ pub trait FlowControlAccounts {
     }
 
     /// Returns true if a packet that is queued here is a reason why the upstream of `ingress` has
-    /// to keep `scope` paused. Default: true if the packet arrived on `ingress` in that queue. The
-    /// context is without the packet's side records: trail, path header and notice.
+    /// to keep `scope` paused. Default: true if the packet arrived on `ingress` from the upstream
+    /// queue that `scope` names. The context is without the packet's side records: trail, path
+    /// header and notice.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         packet.ingress() == ingress && scope == PauseScope::Queue(packet.headers().queue.into())
     }

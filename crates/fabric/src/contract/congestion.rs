@@ -105,13 +105,14 @@ pub trait CongestionOptions: Options {
     }
 
     /// Returns the smallest window of a flow, as far as this window is known before the run. The
-    /// scenario check compares it with the data packets per ACK: a full window must trigger an ACK.
+    /// scenario check compares this window with the data packets per ACK: a full window must
+    /// trigger an ACK.
     fn window(&self, _sender: &SenderFacts) -> u64 {
         u64::MAX
     }
 
-    /// Checks the options against the facts of one sender. The model calls it for every kind of
-    /// sender and reports identical diagnostics once.
+    /// Checks the options against the facts of one sender. The model calls this method for every
+    /// kind of sender and reports identical diagnostics once.
     fn check_at(&self, _sender: &SenderFacts, _diagnostics: &mut Diagnostics) {}
 
     /// Checks the options against the facts of one switch, or of one relaying host with a
@@ -179,10 +180,10 @@ pub trait NotificationPoint: Send {
         Notification::default()
     }
 
-    /// Returns the time of the next timer; [`Time::NEVER`] if none is set. The model calls it only
-    /// if [`CongestionOptions::needs_receiver_timers`] returns true. Only
-    /// [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) may change it. No timer fires
-    /// after the flow is complete.
+    /// Returns the time of the next timer; [`Time::NEVER`] if none is set. The model calls this
+    /// method only if [`CongestionOptions::needs_receiver_timers`] returns true. Only
+    /// [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) may change the time. No timer
+    /// fires after the flow is complete.
     fn wake_at(&self) -> Time {
         Time::NEVER
     }
@@ -209,7 +210,7 @@ pub trait ReactionPoint: Send {
     /// A packet of the flow with `wire_bytes` starts on the wire.
     fn on_sent(&mut self, _now: Time, _wire_bytes: u64) {}
 
-    /// An ACK or NACK arrived. Called after loss recovery processed it, and after
+    /// An ACK or NACK arrived. Called after loss recovery processed the answer, and after
     /// [`on_loss`](Self::on_loss) and [`on_cnp`](Self::on_cnp) if the answer signals these.
     fn on_ack(&mut self, _ack: &AckView<'_>) {}
 
@@ -247,15 +248,16 @@ pub trait ReactionPoint: Send {
         self.lower_rate(now, rate);
     }
 
-    /// Returns the path of packet `psn`, which is sent now. The model calls it if
-    /// [`CongestionOptions::chooses_paths`] returns true; a returned path overrides the load
-    /// balancer's.
+    /// Returns the path of packet `psn`, which is sent now. The model calls this method if
+    /// [`CongestionOptions::chooses_paths`] returns true. A returned path overrides the path that
+    /// the load balancer chooses.
     fn path(&mut self, _psn: Psn, _now: Time) -> Option<Entropy> {
         None
     }
 
     /// Returns the time at which [`on_wake`](Self::on_wake) must run; [`Time::NEVER`] if no timer
-    /// is set. The model calls it only if [`CongestionOptions::needs_sender_timers`] returns true.
+    /// is set. The model calls this method only if [`CongestionOptions::needs_sender_timers`]
+    /// returns true.
     fn wake_at(&self) -> Time {
         Time::NEVER
     }
@@ -263,8 +265,8 @@ pub trait ReactionPoint: Send {
     /// The timer fired. The next timer must be later than `now`.
     fn on_wake(&mut self, _now: Time) {}
 
-    /// Returns the congestion signal in `ack` if it makes this control slow down. For observers:
-    /// called before [`on_ack`](Self::on_ack), and only in runs with `probes.flows`.
+    /// Returns the congestion signal in `ack` if the signal makes this control slow down. For
+    /// observers: called before [`on_ack`](Self::on_ack), and only in runs with `probes.flows`.
     fn signal(&self, _ack: &AckView<'_>) -> Option<CongestionSignal> {
         None
     }
@@ -306,8 +308,8 @@ pub struct AckView<'a> {
     pub acked_bytes: u64,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
-    /// Round-trip time since the start of the packet's transmission, by its timestamp. In whole
-    /// nanoseconds, below 4.29 s.
+    /// Time since the transmission of the acknowledged packet started, by the packet's timestamp.
+    /// In whole nanoseconds, below 4.29 s.
     pub rtt: Duration,
     /// Links that the acknowledged packet passed; 0 unless [`CongestionOptions::needs_hops`]
     /// returns true.

@@ -136,7 +136,8 @@ impl FlowControlFacts {
         self.pfc.is_some() && !self.bounds_queues
     }
 
-    /// Returns the time from the arrival of a PFC frame to its effect. Headroom must cover it.
+    /// Returns the time from the arrival of a PFC frame to its effect. Headroom must cover this
+    /// time.
     pub fn response(&self) -> Duration {
         self.pfc.as_ref().map_or(Duration::ZERO, |terms| terms.response)
     }

@@ -111,7 +111,8 @@ pub struct AddedQueues {
     /// Destination of the packets that leave an added queue.
     pub stage: Stage,
     /// True if packets may depart in another class than they arrived in. The buffer charges the
-    /// class on arrival ([`PacketContext::ingress_class`]), and a PAUSE to the upstream names it.
+    /// class on arrival ([`PacketContext::ingress_class`]), and a PAUSE to the upstream names this
+    /// class.
     pub changes_class: bool,
 }
 

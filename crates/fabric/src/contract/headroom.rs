@@ -26,7 +26,7 @@ pub trait HeadroomOptions: Options {
     fn reserved(&self, site: &Site<'_>) -> u64;
 
     /// Returns the bytes that ingress queues may hold below fixed thresholds, with the name of the
-    /// option that sets these. `None` if thresholds are not fixed.
+    /// option that sets these thresholds. `None` if thresholds are not fixed.
     fn below_thresholds(&self, _site: &Site<'_>) -> Option<(&'static str, u64)> {
         None
     }
@@ -126,8 +126,8 @@ impl Pressure {
 pub enum PortPressure {
     /// All classes of the upstream port must pause.
     Full,
-    /// Neither full nor below X_on. Policies without thresholds for whole ports report nothing
-    /// else.
+    /// Neither full nor below X_on. Policies without thresholds for whole ports report only this
+    /// state.
     #[default]
     Between,
     /// Below X_on: classes whose own queue is not full may resume.

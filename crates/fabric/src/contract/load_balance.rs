@@ -37,8 +37,8 @@ pub trait LoadBalanceOptions: Options {
     where
         Self: Sized;
 
-    /// Checks the options against the facts of one switch. The model calls it for every kind of
-    /// switch and reports identical diagnostics once.
+    /// Checks the options against the facts of one switch. The model calls this method for every
+    /// kind of switch and reports identical diagnostics once.
     fn check_at_switch(&self, _site: &Site<'_>, _diagnostics: &mut Diagnostics) {}
 
     /// Returns true if switches send notices back along the packets' path. Packets then record
@@ -149,7 +149,7 @@ pub enum Choice {
 pub struct FlowKey(pub u64);
 
 impl FlowKey {
-    /// Returns the key of a packet on `path`, if its host chose one.
+    /// Returns the key of a packet on `path`; the unchanged key if no host chose a path.
     pub fn with(self, path: Option<Entropy>) -> FlowKey {
         path.map_or(self, |Entropy(path)| FlowKey(mix(self.0 ^ (u64::from(path) + 1) << 40)))
     }

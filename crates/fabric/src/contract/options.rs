@@ -18,7 +18,7 @@ pub trait Options: Debug + Send + Sync {
     /// Checks that the mechanism supports a network of this shape.
     ///
     /// # Errors
-    /// Returns the reason if it does not.
+    /// Returns the reason if the mechanism does not support such a network.
     fn applies(&self, _shape: &Shape) -> Result<(), String> {
         Ok(())
     }
@@ -126,7 +126,8 @@ impl Shape {
         Ok(())
     }
 
-    /// Rejects networks with relaying hosts, for a mechanism that its paper defines without them.
+    /// Rejects networks with relaying hosts, for a mechanism whose paper defines it only for
+    /// networks without such hosts.
     ///
     /// # Errors
     /// If any host relays.

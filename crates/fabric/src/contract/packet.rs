@@ -19,7 +19,7 @@ pub struct QueuedPacket {
     /// Ingress port; [`NO_PORT`] if the node made the packet: a notice, or the answer of a host.
     pub ingress: PortIx,
     /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names
-    /// it.
+    /// this class.
     pub ingress_class: Class,
     /// Note that the flow control attached when it chose the queue.
     pub note: u32,
@@ -124,7 +124,7 @@ impl PacketContext<'_> {
         self.records.trail(self.packet.frame.record)
     }
 
-    /// Returns the content of a notice. A switch on its way may change it.
+    /// Returns the content of a notice. A switch that forwards the notice may change the content.
     pub fn notice_mut(&mut self) -> Option<&mut Notice> {
         self.records.notice_mut(self.packet.frame.record)
     }

@@ -34,15 +34,15 @@ pub trait Paths {
     fn reverse_route(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
 
     /// Returns the port through which a packet of `flow` leaves the node at the other end of
-    /// `port`'s link, where `route` is the rest of its route. `None` if the port is not known in
-    /// advance.
+    /// `port`'s link, where `route` is the rest of the packet's route. `None` if the port is not
+    /// known in advance.
     fn next_hop_port(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId>;
 }
 
 /// Ports that a packet will pass, the next one first, as far as they are known. If a switch chooses
 /// by other criteria than addresses, only the last port of the path after this switch is known, and
 /// only if the destination has a single link. A switch knows these ports from the forwarding tables
-/// and hash functions of downstream switches (Pyrrha section IV-B).
+/// and hash functions of downstream switches (section IV-B of Pyrrha's paper).
 #[derive(Clone, Copy)]
 pub struct RemainingHops<'a> {
     paths: &'a dyn Paths,
@@ -60,7 +60,7 @@ impl<'a> RemainingHops<'a> {
     pub const MOST: u8 = 8;
 
     /// Returns the ports that a packet of `flow` passes after `egress`, where `route` is the rest
-    /// of its route.
+    /// of the packet's route.
     #[inline]
     pub fn new(
         paths: &'a dyn Paths,

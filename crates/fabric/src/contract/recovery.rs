@@ -144,7 +144,8 @@ pub enum Verdict {
         /// True if the packet is kept, and was not kept before.
         is_kept: bool,
     },
-    /// Packets before this packet are missing and already requested.
+    /// The packet is dropped without an answer. Either packets before this packet are missing and
+    /// already requested, or the receiver has no room for this packet.
     Ignore,
 }
 

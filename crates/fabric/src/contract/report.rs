@@ -54,7 +54,7 @@ pub struct IngressOccupancy {
     pub threshold: Option<u64>,
 }
 
-/// Report to the observers. The variants from `Stopped` on are reported in traced runs only.
+/// Report to the observers. Observers use the variants from `Stopped` to `Rate` for traces only.
 #[derive(Clone, Copy, Debug)]
 pub enum Report {
     /// A frame was lost.
@@ -177,7 +177,7 @@ pub enum Report {
     Sender {
         /// Flow of the sender.
         flow: FlowId,
-        /// Port through which it sends.
+        /// Port through which the sender transmits.
         port: PortId,
         /// Queue of the port whose gate holds the sender back.
         queue: QueueIx,
@@ -185,7 +185,7 @@ pub enum Report {
         next: Option<Psn>,
         /// Payload bytes in flight.
         in_flight: u64,
-        /// Largest number of payload bytes in flight.
+        /// Maximum number of payload bytes in flight.
         window: u64,
         /// Earliest departure of the next packet by the sender's rate.
         departure: Time,
@@ -205,7 +205,7 @@ pub enum Report {
     Rate {
         /// Flow of the sender.
         flow: FlowId,
-        /// Port through which it sends.
+        /// Port through which the sender transmits.
         port: PortId,
         /// Rate that paces the next packet.
         rate: Rate,

@@ -168,9 +168,10 @@ impl<'a> View<'a> {
     }
 
     /// Sends a notice in the control class to the source of `packet`, which arrived through
-    /// `ingress`. The notice takes the packet's path back, from its route or its `trail`. Switches
-    /// on the way may process it ([`on_notice`](crate::contract::PipelineHooks::on_notice)). Does
-    /// nothing if the flow is already forgotten.
+    /// `ingress`. The notice takes the packet's path back, as recorded in the packet's route or in
+    /// `trail`. Switches on the way may process the notice
+    /// ([`on_notice`](crate::contract::PipelineHooks::on_notice)). Does nothing if the flow is
+    /// already forgotten.
     pub fn notify_source(
         &mut self,
         packet: &Packet,
@@ -185,8 +186,8 @@ impl<'a> View<'a> {
         self.node.emit(OutgoingNotice { notice, egress: ingress, class: Class::CONTROL, route });
     }
 
-    /// Returns the source of `packet`, which arrived through `ingress`, and the route back to it;
-    /// `None` if the flow is already forgotten.
+    /// Returns the source of `packet`, which arrived through `ingress`, and the route back to this
+    /// source; `None` if the flow is already forgotten.
     pub fn route_to_source(&self, packet: &Packet, trail: Option<&Trail>, ingress: PortIx) -> Option<(NodeId, Route)> {
         let (to, _) = self.paths.endpoints(packet.flow, packet.direction())?;
         Some((to, self.paths.reverse_route(to, packet, trail, self.port(ingress).id())))

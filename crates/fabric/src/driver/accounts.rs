@@ -13,8 +13,8 @@ use crate::network::flows::Flow;
 use std::collections::BTreeMap;
 
 impl Simulation {
-    /// Records the time of packets for latency breakdowns, which outcomes then include. Call it
-    /// before the first event.
+    /// Records the time of packets for latency breakdowns, which outcomes then include. Must be
+    /// called before the first event.
     pub fn watch_flows(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
             node.io.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.ports_of(node.id))));

@@ -1,16 +1,16 @@
 //! Deadlock detection: cycles of queues that wait for each other for ever.
 //!
-//! A paused queue resumes when the queues that keep it paused, at the next node, drain. They drain
-//! as long as one of them can send. A paused queue is dead if all queues that keep it paused are
-//! dead. The dead queues are those that are left after all others have been removed. Every dead
-//! queue waits for another dead queue, so there is a cycle.
+//! A paused queue resumes when the queues that keep it paused, at the next node, drain. These
+//! queues drain as long as one of them can send. A paused queue is dead if all queues that keep it
+//! paused are dead. The dead queues are those that are left after all others have been removed.
+//! Every dead queue waits for another dead queue, so there is a cycle.
 //!
 //! Flow control tells which packets keep a queue paused ([`FlowControlAccounts::sustains_pause`]).
 //! If a node relays PAUSEs, a queue waits for closed queues of the node's other ports, even if
 //! these are empty ([`FlowControlAccounts::relayed_pauses`]).
 //!
-//! A threshold that depends on the whole buffer may resume a queue whose packets do not move.
-//! [`Simulation::is_still_dead`] confirms a deadlock later.
+//! A threshold that depends on the whole buffer can rise and resume a queue of the cycle, although
+//! no packet of the cycle has moved. [`Simulation::is_still_dead`] confirms a deadlock later.
 
 use crate::contract::packet::QueuedPacket;
 use crate::contract::{FlowControlAccounts, PauseScope, PortFacts};

@@ -17,7 +17,7 @@ impl Handler<'_> {
     }
 
     /// Prefetches the memory that the next events need, in steps. Each step uses memory that an
-    /// earlier step prefetched, close enough to the event that it stays in the cache.
+    /// earlier step prefetched, close enough to the event that this memory stays in the cache.
     #[inline]
     pub(super) fn look_ahead(&self) {
         let (fabric, frames) = (self.env.fabric, &*self.env.frames);

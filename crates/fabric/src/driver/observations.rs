@@ -62,7 +62,7 @@ pub struct FullQueue {
     pub class: Class,
     /// Egress port of the same node.
     pub egress: PortIx,
-    /// Charged bytes.
+    /// Charged bytes of the ingress queue at the egress port.
     pub bytes: u64,
 }
 
@@ -86,7 +86,7 @@ impl Observations {
             self.trace.add_report(now, &report, fabric);
         }
         match report {
-            // Only traces use these.
+            // Only traces use these reports.
             Report::Enqueued { .. }
             | Report::Moved { .. }
             | Report::Dequeued { .. }

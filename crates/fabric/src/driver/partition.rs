@@ -24,7 +24,7 @@ pub(crate) const SAMPLE: usize = 10_000;
 const LONG_FLOW: u32 = 1 << 20;
 
 /// Returns the predicted load of every node: the number of its ports, so that idle nodes are
-/// spread, plus the packets of `flows` that pass it. `flows` are the first flows of the run.
+/// spread, plus the packets of `flows` that pass the node. `flows` are the first flows of the run.
 pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> IndexVec<NodeId, u64> {
     let mut loads: IndexVec<NodeId, u64> =
         nodes(fabric).map(|node| fabric.wiring.ports_of(node).len() as u64).collect();

@@ -214,7 +214,7 @@ impl Shard {
         act(&mut Handler { nodes, env: Env { now, fabric, records, frames, sink } })
     }
 
-    /// Moves the records of frames that leave into the outboxes.
+    /// Moves the records of frames that leave the shard into the outboxes.
     fn pack_records(&mut self) {
         for outbox in &mut self.io.outboxes {
             let leaving = outbox.frames.iter().map(|(_, _, frame)| frame.record);

@@ -52,7 +52,7 @@ pub struct Simulation {
     pub(super) changes: Vec<(Time, usize, bool)>,
     /// Links that are down, as known to the routes.
     pub(super) down: BTreeSet<usize>,
-    /// Paths at start of live flows that started before the last change of routes.
+    /// Live flows that started before the last change of routes, with their paths at their start.
     pub(super) first_paths: BTreeMap<FlowId, PortPath>,
     /// Flows whose sender is done, while some of their packets may be in the network.
     pub(super) settling: Vec<Acknowledged>,
@@ -180,8 +180,8 @@ impl Simulation {
     }
 
     /// Handles events before `limit`, on up to `threads` threads, until `stop` returns true.
-    /// Returns true when all events before `limit` have been handled. Otherwise call it again:
-    /// stops do not affect the result. After a stop, some shards may be ahead of
+    /// Returns true when all events before `limit` have been handled. Otherwise, call `advance`
+    /// again: stops do not affect the result. After a stop, some shards may be ahead of
     /// [`Simulation::now`] by less than a window.
     ///
     /// `stop` is called whenever a shard has handled `events` events, and after every window of

@@ -46,7 +46,7 @@ totals! {
     /// Total time that queues were paused, up to now.
     #[serde(skip)]
     paused: Duration = Add::add,
-    /// Ports with a paused queue.
+    /// Ports that have a paused queue at present.
     #[serde(skip)]
     paused_ports: u64 = Add::add,
     /// Drops that break the lossless guarantee:

@@ -10,7 +10,7 @@ impl Simulation {
     /// Runs the shards window by window. Each of `threads` workers owns some shards.
     ///
     /// Workers meet once per window, after posting their outboxes and the time of their next event.
-    /// From these times all of them compute the end of the next window. Two sets of mailboxes and
+    /// From these times, all workers compute the end of the next window. Two sets of mailboxes and
     /// of times alternate: one is read while the other is written.
     ///
     /// After each window the first worker calls `stop`. All workers read the answer at the next

@@ -34,7 +34,7 @@ pub struct Parent {
 }
 
 /// Causes of a PAUSE frame, one per class of a PFC frame. Frames of other flow controls have only
-/// the first.
+/// the first cause.
 pub type Causes = [Cause; CLASSES];
 
 impl From<PortId> for Cause {

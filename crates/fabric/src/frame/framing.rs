@@ -123,8 +123,8 @@ impl Framing {
         }
     }
 
-    /// Returns the time between the starts of a packet of `bytes` and the next one, in a flow paced
-    /// at `rate`.
+    /// Returns the time from the start of a packet of `bytes` to the start of the next packet, in a
+    /// flow paced at `rate`.
     pub fn pace(self, rate: Rate, bytes: u64) -> Duration {
         let (time, tick) = (rate.time_for(bytes), self.tick().ps());
         if tick == 1 { time } else { Duration::from_ps(time.ps() / tick * tick) }

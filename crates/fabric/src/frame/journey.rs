@@ -1,5 +1,5 @@
-//! Breakdown of a packet's time since the start of its flow. Only the simulation knows it. It
-//! explains slow flows.
+//! Breakdown of a packet's time since the start of its flow. The breakdown exists only in the
+//! simulation, where it explains slow flows.
 
 use crate::ids::{CLASSES, Class, PortId, QueueIx};
 use backwater_engine::memory::HeapBytes;

@@ -130,7 +130,7 @@ impl Spell {
     }
 }
 
-/// In-band network telemetry: one stamp per switch (HPCC section 3.1).
+/// In-band network telemetry: one stamp per switch (section 3.1 of HPCC's paper).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Telemetry {
     stamps: [Stamp; MAX_HOPS],

@@ -46,7 +46,8 @@ impl Route {
         Some(Route { cursor: route.cursor | route.cursor >> 4, ..route })
     }
 
-    /// Appends `port` to a fixed route; `None` if there is no room.
+    /// Appends `port` to a fixed route; `None` if there is no room, or if the port's number is
+    /// above 255.
     pub fn then(mut self, port: PortIx) -> Option<Route> {
         let hops = self.cursor >> 4;
         *self.hops.get_mut(usize::from(hops))? = u8::try_from(port).ok()?;
@@ -55,7 +56,7 @@ impl Route {
     }
 
     /// Prepends the egress ports `past`, which the packet has passed, to a fixed route. Returns the
-    /// route unchanged if there is no room.
+    /// route unchanged if there is no room, or if a port's number is above 255.
     pub fn with_passed(self, past: &[PortIx]) -> Route {
         let ahead = &self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)];
         let Some(mut whole) = Route::fixed(past) else { return self };

@@ -144,8 +144,8 @@ impl Node {
     /// Handles the failure or recovery of the link of `port`.
     pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
         if up {
-            // Waiting control frames are out of date: both ends discard their flow-control state
-            // and send it again.
+            // Waiting control frames are out of date: both ends discard the flow-control state that
+            // they received, and send their own state again.
             while let Some(frame) = self.io.ports[port].next_control(env.frames) {
                 self.io.drop(port, &frame, DropCause::LinkDown, env);
             }
@@ -348,7 +348,8 @@ impl Node {
         }
     }
 
-    /// Calls the flow control. [`Node::run_actions`] runs the actions that it requests.
+    /// Calls the flow control. [`Node::run_actions`] then runs the actions that the flow control
+    /// requested.
     pub(crate) fn call_flow_control<S>(
         &mut self,
         env: &Env<'_, S>,

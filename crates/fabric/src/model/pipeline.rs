@@ -10,9 +10,9 @@
 //!                         └──────────── flow control ◄──────────┘
 //! ```
 //!
-//! The buffer is freed, and packets are marked and stamped, when a packet starts on the wire. The
-//! control class is never charged. A host has the second half of the pipeline: packets that it
-//! makes enter at [`SwitchPipeline::enqueue_own`], and packets of its queue pairs at
+//! When a packet's transmission starts, its buffer space is freed, and the packet is marked and
+//! stamped. The control class is never charged. A host has the second half of the pipeline: packets
+//! that it makes enter at [`SwitchPipeline::enqueue_own`], and packets of its queue pairs at
 //! [`SwitchPipeline::schedule`].
 
 use crate::contract::packet::{NO_PORT, QueuedPacket};
@@ -47,7 +47,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     }
 
     /// Borrows the pipeline for one call. Functions that are not inlined take the pipeline by
-    /// value, as two pointers: a reference to it would force both into memory.
+    /// value, as two pointers: a reference to the pipeline would force both pointers into memory.
     #[inline(always)]
     fn reborrow(&mut self) -> SwitchPipeline<'_, 'e, S> {
         SwitchPipeline { node: self.node, env: self.env }
@@ -66,8 +66,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         self.forward(egress, packet);
     }
 
-    /// Returns the egress port that the load balancer chose. If it chose a whole route, writes the
-    /// route into the packet.
+    /// Returns the egress port that the load balancer chose. If the load balancer chose a whole
+    /// route, writes the route into the packet.
     fn choose(&mut self, destination: NodeId, candidates: &[PortIx], packet: &mut QueuedPacket) -> PortIx {
         let Node { io, switch, .. } = &mut *self.node;
         let Env { now, fabric, records, .. } = &mut *self.env;
@@ -223,7 +223,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             && frame.packet().is_some_and(|packet| observes(packet.kind))
     }
 
-    /// Reports a packet that joins its queue, and calls the hooks that subscribed to it.
+    /// Reports a packet that joins its queue, and calls the hooks that subscribed to packets of
+    /// this kind.
     #[inline(never)]
     fn call_enqueue_hooks(node: &mut Node, packet: &mut PacketContext<'_>, sink: &mut S, now: Time, fabric: &Fabric) {
         let bytes = node.io.ports[packet.egress].queue_bytes(packet.queue) + u64::from(packet.bytes());
@@ -295,7 +296,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     // ------------------------------------------------------------------------------------ schedule
 
     /// Transmits the next frame of a port if the port is idle. Otherwise schedules a wake-up for
-    /// the time at which the port is idle.
+    /// the time at which the port becomes idle.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, ix: PortIx) {
         let port = &mut self.node.io.ports[ix];
@@ -322,8 +323,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    /// Schedules a wake-up of `port` for the time at which it is idle, if a frame will wait by then
-    /// and no earlier wake-up is scheduled.
+    /// Schedules a wake-up of `port` for the time at which the port becomes idle, if a frame will
+    /// wait by then and no earlier wake-up is scheduled.
     #[inline(always)]
     fn wake_when_idle(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
         let at = if port.has_work() {
@@ -441,9 +442,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     // -------------------------------------------------------------------------------- inner queues
 
-    /// Gives the inner queues of `egress` one turn: each open queue passes a packet on, until a
-    /// packet has reached a queue that feeds the wire. Repeats the turn while nothing can leave.
-    /// Does nothing while a control frame has precedence.
+    /// Gives the inner queues of `egress` one turn: each open inner queue passes a packet on.
+    /// Except with [`Stage::QueueAll`], the turn ends once a packet has reached a queue that feeds
+    /// the wire. Repeats the turn while nothing can leave. Does nothing while a control frame has
+    /// precedence.
     #[inline(never)]
     fn advance_inner_queues(mut self, egress: PortIx) {
         let port = &self.node.io.ports[egress];
@@ -492,8 +494,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    /// Moves the first packet of a queue to its next queue. Returns true if that queue feeds the
-    /// wire.
+    /// Moves the first packet of a queue to its next queue. Returns true if the next queue feeds
+    /// the wire.
     #[inline(never)]
     fn move_first(self, egress: PortIx, queue: QueueIx) -> bool {
         let Node { io, switch, flow_control, .. } = &mut *self.node;

@@ -20,9 +20,9 @@ pub struct Stop {
     pub from: Time,
     /// Creation of the RESUME; [`Time::NEVER`] if none was created.
     pub to: Time,
-    /// Time after the PAUSE in which arrivals and departures were counted: until the packets in
-    /// flight at the PAUSE have arrived, even after a RESUME. Zero if the window of an earlier stop
-    /// of the queue was still open.
+    /// Time after the PAUSE in which arrivals and departures were counted, even after a RESUME: a
+    /// round trip on the link, and the time of two full frames. Zero if the window of an earlier
+    /// stop of the queue was still open; shorter at the end of the run.
     pub window: Duration,
     /// Bytes that arrived during the window.
     pub arrived: u64,
@@ -71,8 +71,8 @@ pub(crate) struct IngressRecords {
 #[derive(Debug)]
 struct IngressPort {
     id: PortId,
-    /// Time until the arrival of the last packet that the peer sends before it stops: a round trip
-    /// on the link, and two full frames.
+    /// Window of a stop: a round trip on the link, and the time of two full frames. Mostly, the
+    /// last packet that the peer sent before it stopped has then arrived.
     window: Duration,
     stopped: ClassMask,
     queues: [IngressQueue; CLASSES],
@@ -86,7 +86,7 @@ struct IngressQueue {
     ended: Option<Stop>,
     /// Bytes counted in the open window of `ended`, or else of `stop`.
     count: Option<Count>,
-    /// Time of the last arrival, and the headroom in use then. This headroom counts for a PAUSE of
+    /// Time of the last arrival, and the headroom in use then. This headroom counts for a PAUSE at
     /// that time, even if the packet that triggered the PAUSE departs at once.
     arrival: (Time, u64),
 }

@@ -35,8 +35,8 @@ pub struct Fabric {
     pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
-    /// Number of links between the two hosts of that pair, and the increment of the round-trip time
-    /// per link.
+    /// Number of links between the two hosts with the round-trip time `base_rtt`, and the increment
+    /// of the round-trip time per link.
     hops: (u8, Duration),
     /// Summary of the topology and configuration.
     shape: Shape,
@@ -47,7 +47,7 @@ pub struct Fabric {
     pub echoes: bool,
     /// True if hosts choose the paths of packets.
     pub(crate) chooses_paths: bool,
-    /// Path of answers, if hosts choose paths and answers depend on them.
+    /// Path of answers, if hosts choose the paths of packets and answers depend on these paths.
     pub(crate) answer_path: Option<AnswerPath>,
     /// True if reaction points use timers.
     pub(crate) reaction_timers: bool,
@@ -233,8 +233,8 @@ impl Fabric {
     }
 
     /// Returns the port through which a packet that is routed hop by hop leaves the neighbour of
-    /// `port`, if it is known in advance. Otherwise returns the next port that the packet certainly
-    /// passes: the last port of its path, if the destination has only one switch.
+    /// `port`, if that port is known in advance. Otherwise returns the next port that the packet
+    /// certainly passes: the last port of its path, if the destination has only one switch.
     fn predicted_port(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
         let node = self.wiring.peer(&self.wiring.ports[port]);
         if destination == node {
@@ -282,7 +282,8 @@ impl Fabric {
     /// pinned. Long pinned paths can weaken guarantees.
     ///
     /// # Errors
-    /// The first error. Its path is the field of [`FlowSpec`] that pins the path, or empty.
+    /// The first error. The path of this diagnostic is the field of [`FlowSpec`] that pins the
+    /// flow's path, or empty.
     pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), Diagnostic> {
         self.check_endpoints(flow).map_err(|reason| Diagnostic::error("", reason))?;
         self.add_waypoint_routes(flow);
@@ -468,7 +469,7 @@ impl Fabric {
         if is_chosen { Route::towards(flow.dst) } else { route }
     }
 
-    /// Returns true if all data packets of a flow take one path that is known at its start.
+    /// Returns true if all data packets of a flow take one path that is known when the flow starts.
     pub fn has_known_path(&self, flow: &FlowSpec) -> bool {
         self.has_fixed_route(flow, Direction::Data) && !self.chooses_paths
     }
@@ -594,7 +595,7 @@ impl Fabric {
         self.spec.site(node, &self.wiring, self.shape, self.base_rtt)
     }
 
-    /// Returns the facts of a sender whose port has rate `line_rate`. Their flow is flow 0, which
+    /// Returns the facts of a sender whose port has rate `line_rate`. The facts name flow 0, which
     /// callers may replace.
     pub fn sender(&self, line_rate: Rate) -> SenderFacts {
         let (hops, hop_rtt) = self.hops;

@@ -27,8 +27,8 @@ pub struct Flow {
     pub spec: FlowSpec,
 }
 
-/// Optional index into a host's table. Only that host writes it; others may read it at the same
-/// time.
+/// Optional index into a host's table. Only that host writes the index; other hosts may read it at
+/// the same time.
 #[derive(Debug)]
 pub(crate) struct SlotCell(AtomicU32);
 
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn forgotten_flows_free_their_pages() {
         let (mut flows, mut known) = (Flows::default(), BTreeSet::new());
-        // Flow 5 outlives all others. The rest are forgotten 100 flows later, out of order.
+        // Flow 5 outlives all others. Every other flow is forgotten 100 flows later, out of order.
         for number in 0..10_000u32 {
             let id = flows.admit(flow(0, 1, u64::from(number) + 1, 0));
             assert_eq!(id, FlowId(number));

@@ -1,4 +1,5 @@
-//! State that all nodes share and no node changes: specification, wiring, routes, active flows.
+//! State that all nodes share and that no node changes: specification, wiring, routes, active
+//! flows.
 
 pub mod fabric;
 pub mod flows;

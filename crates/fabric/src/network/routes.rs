@@ -429,7 +429,7 @@ impl Routes {
     }
 
     /// Returns the largest number of stages that begin after `node` on a path to `target`. In a
-    /// routing loop it is the time to live.
+    /// routing loop, this number is the time to live.
     fn stages_after(
         &self,
         nodes: &Nodes,
@@ -464,7 +464,8 @@ impl Routes {
     /// that are stored and forwarded at every hop.
     pub fn round_trips(&self, nodes: &Nodes, wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
-        // Hosts of one switch share its routes: the host with the slowest first hop represents all.
+        // Hosts of one switch share the switch's routes: the host with the slowest first hop
+        // represents all.
         let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
         for port in wiring.ports.iter().filter(|port| nodes[port.node].kind.has_endpoint()) {
             let slowest = racks.entry(wiring.peer(port)).or_default();

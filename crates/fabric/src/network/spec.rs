@@ -212,7 +212,8 @@ impl FlowSpec {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchConfig {
-    /// Packet buffer shared by all ports. Default 16 MiB (Broadcom Tomahawk; DSH section V).
+    /// Packet buffer shared by all ports. Default 16 MiB (Broadcom Tomahawk; section V of DSH's
+    /// paper).
     pub buffer: Bytes,
     /// Number of ports of the chip. Ports without a link also get private buffer and headroom, as
     /// much as the port that needs the most. Default: the number of links of the switch.
@@ -339,8 +340,8 @@ pub struct RelayConfig {
     /// charged bytes take at this rate; packets that arrive meanwhile wait in the host's buffer.
     /// Default: unlimited.
     pub rate: Option<Rate>,
-    /// True if relaying hosts' ports are congestion points too: ECN marks, telemetry. Default
-    /// false.
+    /// True if the ports of relaying hosts are congestion points, too: they mark ECN and stamp
+    /// telemetry. Default false.
     pub congestion_point: bool,
 }
 

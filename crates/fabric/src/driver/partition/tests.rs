@@ -124,7 +124,7 @@ fn a_flow_loads_every_node_on_its_path() {
     assert_eq!(**expected_load(&fabric, &flows), sum);
 }
 
-/// All hosts send to one host. Its rack has half of the load and is split.
+/// All hosts send to one host. The receiver's rack has half of the load and is split.
 #[test]
 fn uneven_load_is_balanced() {
     let flows: Vec<_> = (4..32).map(|host| flow(host, 0, 952_000)).collect();

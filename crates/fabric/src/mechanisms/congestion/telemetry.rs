@@ -1,5 +1,5 @@
 //! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port
-//! into every data packet (HPCC section 4.1).
+//! into every data packet (section 4.1 of HPCC's paper).
 
 use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, View};
 use crate::frame::record::Stamp;
@@ -23,8 +23,8 @@ pub enum RateCode {
 /// Space for five 8-byte stamps and a 2-byte count (HPCC simulator).
 pub const TELEMETRY_BYTES: u32 = 42;
 
-/// Units of the header's fields, per 25 Gb/s of the port: 128 B of bytes sent, 80 B of queue (HPCC
-/// section 4.1).
+/// Units of the header's fields, per 25 Gb/s of the port: 128 B of bytes sent, 80 B of queue
+/// (section 4.1 of HPCC's paper).
 const TX_UNIT: u64 = 128;
 const QUEUE_UNIT: u64 = 80;
 const UNIT_RATE: u64 = 25_000_000_000;

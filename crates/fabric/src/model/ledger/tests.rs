@@ -148,7 +148,7 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(35), at(15));
     ledger.update_pair(Slot(2), facts(None, 100, 15), at(15));
     // The sender has nothing to send for 25, has a full window for 30, and is paced for 35. The
-    // gate is closed all the time.
+    // gate is closed from 20 on.
     ledger.gate(PORT, 3, because(7), at(20));
     ledger.update_pair(Slot(2), facts(Some(1), 1000, 35), at(60));
     ledger.update_pair(Slot(2), facts(Some(1), 999, 125), at(90));
@@ -263,8 +263,8 @@ fn a_load_counts_for_the_port_that_stamped_it() {
     assert_eq!(ledger.take(FlowId(5)).signals, SignalSums::from(expected));
 }
 
-/// A flow starts at 100. Its packet leaves the source 5 later, waits for 11 at one port and for
-/// nothing at the next. The ACK waits for 13 at a third port.
+/// A flow starts at 100. Its packet leaves the source 5 later, waits for 11 at one port and does
+/// not wait at the next port. The ACK waits for 13 at a third port.
 #[test]
 fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
     let mut ledger = ledger();

@@ -281,8 +281,8 @@ impl Port {
         self.gates.get(queue.index()).unwrap_or(&OPEN_GATE)
     }
 
-    /// Returns true if any gate opened after `since`. Otherwise no packet that arrived then and
-    /// leaves now was held back.
+    /// Returns true if any gate opened after `since`. Otherwise no gate held back a packet that
+    /// arrived at `since` and leaves now.
     #[inline]
     pub(crate) fn opened_after(&self, since: Time) -> bool {
         self.last_opened > since
@@ -382,8 +382,8 @@ impl Port {
         queue
     }
 
-    /// Enqueues a link-local frame. It supersedes parts of waiting frames; frames without remaining
-    /// content are `withdrawn`.
+    /// Enqueues a link-local frame. The frame supersedes parts of waiting link-local frames. Calls
+    /// `withdrawn` for each waiting frame that has no content left.
     pub(crate) fn enqueue_control(
         &mut self,
         queued: QueuedPacket,
@@ -453,7 +453,7 @@ impl Port {
         self.busy_until = now + self.serialisation(frame.size.wire);
     }
 
-    /// Closes the gate of `queue`. Returns true if it was open.
+    /// Closes the gate of `queue`. Returns true if the gate was open.
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) -> bool {
         let index = queue.index();
         assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);

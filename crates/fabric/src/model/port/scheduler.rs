@@ -26,7 +26,7 @@ impl Scheduler {
 }
 
 impl Port {
-    /// Chooses the queue that sends next. The caller must take its first frame.
+    /// Chooses the queue that sends next. The caller must take the first frame of this queue.
     #[inline]
     pub(crate) fn next_queue(&mut self, frames: &Frames) -> Option<QueueIx> {
         if self.is_ready(CONTROL_QUEUE) {

@@ -163,9 +163,9 @@ fn the_longest_round_trip_is_that_of_the_slowest_pair() {
     let hop = 2_000_000 + 80_000 + 4_800;
     assert_eq!(rtt(&spec), (4 * hop, 4, hop));
     spec.links[2].rate = Rate::from_gbps(25);
-    // Within the rack of the slow host, the longest path counts as two slow links. To the other
-    // rack, it has one slow link and three fast ones. So two more hops add three fast hops less one
-    // slow hop.
+    // Within the rack of the slow host, the longest path counts as two slow links. The longest path
+    // to the other rack has one slow link and three fast links. So two more hops add three fast
+    // hops less one slow hop.
     let slow = 2_000_000 + 4 * 84_800;
     assert_eq!(rtt(&spec), (3 * hop + slow, 4, (3 * hop - slow) / 2));
     // The star is a single rack: two hosts on a switch.

@@ -112,8 +112,8 @@ fn a_flowlet_whose_link_is_down_chooses_at_once() {
     assert_eq!(packet(&mut flowlets, FLOW, at(30), &mut ports(&[0, 1, 2, 3]), 0), (3, Asked::No));
 }
 
-/// When routes change, a flow keeps its port, at any position among the candidates. If the port is
-/// no longer a candidate, the flow chooses anew.
+/// A flow keeps its port when routes change, at any position of the port among the candidates. If
+/// the port is no longer a candidate, the flow chooses anew.
 #[test]
 fn a_flowlet_keeps_to_its_port() {
     let (mut flowlets, mut node, fabric) = (flowlets(), ports(&[]), fabric(star(2)));
