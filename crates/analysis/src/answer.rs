@@ -123,7 +123,7 @@ pub struct CauseAnswer {
     pub paused_queues: usize,
     /// Flows through these queues.
     pub paused_flows: usize,
-    /// Innocent flows: those that do not pass the congested port.
+    /// Innocent flows: the paused flows that do not pass the congested port.
     pub innocent_flows: usize,
     /// Names of ports, queues and flows, if requested.
     pub paused: Option<Paused>,

@@ -54,7 +54,7 @@ pub fn overflows(
     found.into_values().collect()
 }
 
-/// Returns, for each port, the ports that its flows pass directly before it.
+/// Returns, for each port, the ports that its flows pass directly before this port.
 fn feeders(case: &Case) -> BTreeMap<PortId, BTreeSet<PortId>> {
     let mut feeders: BTreeMap<PortId, BTreeSet<PortId>> = BTreeMap::new();
     for path in case.flows().iter().map(|flow| &flow.path) {

@@ -21,7 +21,7 @@ use std::time::Duration;
 const PICOSECONDS: u8 = 12;
 
 /// Writes the traced frames of the run in `directory` to `output`, all of them or those in a
-/// window. Returns their number.
+/// window. Returns the number of frames written.
 ///
 /// # Errors
 ///

@@ -100,7 +100,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Applies `overrides` to the document and checks it. Reports all errors at once.
+    /// Applies `overrides` to the document and checks the document. Reports all errors at once.
     fn check(
         py: Python<'_>,
         document: Result<Written, Vec<Diagnostic>>,
@@ -418,8 +418,8 @@ fn export_perfetto(py: Python<'_>, directory: &str, output: &str) -> PyResult<u6
     py.detach(|| backwater_export::perfetto::export(Path::new(directory), Path::new(output))).map_err(export_error)
 }
 
-/// Writes the frames of a result as a capture, all of them or those in a window. Returns their
-/// number.
+/// Writes the frames of a result as a capture, all of them or those in a window. Returns the number
+/// of frames written.
 #[pyfunction]
 fn export_pcapng(py: Python<'_>, directory: &str, output: &str, window: Option<TimeWindow>) -> PyResult<u64> {
     py.detach(|| backwater_export::pcapng::export(Path::new(directory), Path::new(output), window))

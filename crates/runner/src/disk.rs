@@ -88,7 +88,7 @@ impl<W: Write> Keeper<W> {
     ///
     /// # Errors
     ///
-    /// If the disk still rejects them.
+    /// If the disk still rejects these bytes.
     pub(crate) fn settle(mut self) -> io::Result<(W, FileSum)> {
         self.file.write_all(&self.kept)?;
         self.file.flush()?;

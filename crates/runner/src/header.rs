@@ -8,8 +8,8 @@
 //! | 2-3 | protocol | protocol | |
 //! | rest | opcode (2), 3 fields (4) | port, flow, target, 4 fields (4) | stamps (8 each), zeros |
 //!
-//! Numbers in parentheses are sizes in bytes. A protocol is the hash of its name. Ports, flows and
-//! nodes are their numbers in the run.
+//! Numbers in parentheses are sizes in bytes. A protocol is given by the hash of its name; ports,
+//! flows and nodes are given by their numbers in the run.
 //!
 //! Stamps have the format of HPCC's header. The rate has 4 bits ([`RATES`]), and the time in ns has
 //! 24 bits. The bytes sent have 20 bits in units of 128 B, and the queue length has 16 bits in

@@ -140,7 +140,7 @@ tables! {
         delivered_bytes: u64,
         /// Data packets that arrived, retransmissions included.
         arrived_packets: u64,
-        /// Arrived packets that overtook an earlier one.
+        /// Arrived packets that overtook an earlier packet.
         disordered_packets: u64,
         /// Largest degree of disorder: packet number minus the number that the receiver expected.
         /// 0 if all packets arrived in order.
@@ -252,7 +252,8 @@ tables! {
         ingress_port: Option<u16>,
         /// Ingress class of the packet.
         ingress_class: Option<u8>,
-        /// Charge of that ingress queue, with the packet that arrived or without the one that left.
+        /// Charge of that ingress queue, with the packet that arrived or without the packet that
+        /// left.
         ingress_bytes: Option<u64>,
         /// Current threshold of that ingress queue.
         threshold_bytes: Option<u64>,

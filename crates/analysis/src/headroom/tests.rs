@@ -103,7 +103,7 @@ fn sonic_profiles_of_a_spectrum_4() {
         let profile = spectrum(&port(speed, cable)).unwrap();
         assert_eq!((profile.xoff, profile.xon, profile.size), (xoff, 19_456, xoff + 19_456), "{speed} {cable} m");
     }
-    // SONiC's table has 104,448 B for this port.
+    // SONiC's table has 104,448 B for this port, 2 KiB less than the formula.
     assert_eq!(spectrum(&port(400_000, 40.0)).unwrap().xoff, 106_496);
     assert_eq!(spectrum(&SpectrumPort { shared_pool: true, ..port(100_000, 5.0) }).unwrap().size, 19_456);
     let error = spectrum(&port(2500, 5.0)).unwrap_err().message;

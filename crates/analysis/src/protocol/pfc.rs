@@ -6,7 +6,8 @@ use backwater_fabric::ids::{FlowId, PortId};
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::NodeKind;
 
-/// A queue per port and traffic class. A full queue pauses the class on every link that feeds it.
+/// A queue per port and traffic class. A full queue pauses the class on every link that feeds the
+/// queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Pfc;
 

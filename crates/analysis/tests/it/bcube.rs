@@ -53,7 +53,7 @@ fn figure_5() -> Vec<FlowSpec> {
     vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[3, 2, 0])]
 }
 
-/// Returns the queues of `flows` at port `port` of `node`, by their numbers in the paper.
+/// Returns the queues of `flows` at port `port` of `node`, by their numbers in the PortFC paper.
 fn numbers(flows: &[&[u32]], node: &str, port: usize) -> Vec<usize> {
     let (fabric, case) = case(bcube(4, 1), flows.iter().map(|servers| along(4, 1, servers)).collect());
     let [port] = ports_called(&fabric, "", &format!("{node}:{port}")).unwrap()[..] else { panic!("one port") };

@@ -46,7 +46,8 @@ impl Tracks {
         Ok(Tracks { file, path: path.into(), known: BTreeMap::new(), events: 0 })
     }
 
-    /// Returns the track `name` below `parent`, and creates it if needed. `rank` is its position.
+    /// Returns the track `name` below `parent`, and creates it if needed. `rank` is the position of
+    /// the track.
     pub(super) fn track(&mut self, parent: Option<Uuid>, name: &str, rank: usize) -> Result<Uuid, ExportError> {
         self.make(parent, name, rank, None)
     }

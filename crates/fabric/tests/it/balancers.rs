@@ -134,7 +134,8 @@ proptest! {
         prop_assert_eq!(outcomes.len(), flows.len());
         for outcome in &outcomes {
             prop_assert!(outcome.acknowledged.is_some() && outcome.reception.delivered == outcome.spec.bytes);
-            // MP-RDMA's receiver drops packets that are too far ahead, so they are retransmitted.
+            // MP-RDMA's receiver drops packets that are too far ahead, so the sender repeats these
+            // packets.
             prop_assert!(outcome.retransmitted == 0 || is_mp_rdma(&spec));
         }
         prop_assert_eq!(simulation.audit(), []);
@@ -144,8 +145,9 @@ proptest! {
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
     }
 
-    /// Flow state is released when a run is interrupted, here every microsecond or hardly ever.
-    /// ACKs that arrive later are still forwarded with their reports.
+    /// Flow state is released when a run is interrupted: every microsecond in one run, and rarely
+    /// in the other. ACKs that arrive after the release are still forwarded with their reports, so
+    /// both runs are equal.
     #[test]
     fn results_do_not_depend_on_the_release_of_flows(
         Case { mut spec, flows, .. } in networks(),

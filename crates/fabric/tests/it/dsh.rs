@@ -140,7 +140,7 @@ fn a_drop_at_an_empty_queue_pauses_nobody() {
     assert_eq!(s.node.flow_control().upstream_pauses(), []);
 }
 
-/// The peer stops all classes but the control class until it is resumed.
+/// The peer stops all classes but the control class until the peer is resumed.
 #[test]
 fn a_port_level_pause_spares_the_control_class_alone() {
     let mut spec = two_classes();
@@ -161,7 +161,7 @@ fn a_port_level_pause_spares_the_control_class_alone() {
 // ----------------------------------------------------------------------------------- the guarantee
 
 /// No packet is dropped in random fabrics, even with the smallest buffer: private bytes, insurance,
-/// and one shared byte. Queues and ports are paused in many of them.
+/// and one shared byte. Queues and ports are paused in many of these fabrics.
 #[test]
 fn nothing_is_lost() {
     let (with_queues, with_ports) = (Cell::new(0), Cell::new(0));

@@ -423,7 +423,8 @@ fn spraying_reorders_and_still_delivers() {
     assert_delivered(&simulation, &outcomes);
 }
 
-/// A host with two ports uses both, and the failure of one stops only the flows that use it.
+/// A host with two ports uses both, and the failure of a port stops only the flows that use this
+/// port.
 #[test]
 fn a_host_with_two_ports() {
     let mut spec = NetworkSpec::with_nodes(3, 2);

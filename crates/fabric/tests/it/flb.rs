@@ -294,7 +294,7 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
 
 /// The network has four leaves of two hosts and two spines. Some ACKs of IRN arrive after the end
 /// of their flow. These ACKs carry reports, whether or not the flow's state has been released.
-/// State is released every microsecond, or hardly ever.
+/// State is released every microsecond in one run, and rarely in the other.
 #[test]
 fn late_answers_carry_reports() {
     let mut spec = fixtures::leaf_spine(4, 2, 2);
@@ -483,9 +483,9 @@ impl LoadBalance for OracleAt {
 }
 
 /// Draws pairs of leaves, one of which sends to the other over several spines. All uplinks have one
-/// rate, and links to leaves are no slower, so a packet leaves a spine at once. All packets have
-/// 1,000 B on the wire. A shorter packet would spend less time on the links than the packet in
-/// front, and no path's delay includes this difference.
+/// rate, and links from spines to leaves are no slower than uplinks, so a packet leaves a spine at
+/// once. All packets have 1,000 B on the wire. A shorter packet would spend less time on the links
+/// than the packet in front, and no path's delay includes this difference.
 fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     let gbps = || select(vec![10u64, 25, 40, 100]);
     let shape = (1u32..3, 2u32..5, 1u32..5, gbps(), 1u64..3, 1u64..2000);
@@ -532,13 +532,13 @@ proptest! {
     #![proptest_config(common::cases(150))]
 
     /// Go-Back-N retransmits overtaken packets. If flows move only after a gap longer than the
-    /// difference of delays, it retransmits nothing.
+    /// difference of delays, Go-Back-N retransmits nothing.
     #[test]
     fn with_exact_delays_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
         prop_assert_eq!(repeated(&spec, flows, LoadBalanceConfig::custom(Oracle::default())).0, 0);
     }
 
-    /// FLB knows the exact delays of its uplinks, and no other port has a queue.
+    /// FLB knows the exact delays of a leaf's uplinks, and no other port has a queue.
     #[test]
     fn with_queues_at_uplinks_only_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
         prop_assert_eq!(repeated(&spec, flows, rerouting()).0, 0);

@@ -267,9 +267,10 @@ fn equation_4_includes_the_growth_of_the_queue() {
     }
 }
 
-/// Equation 4 divides the bound of 40 KB by the number of congested queues. One packet of 1,086 B
-/// arrived in the last 2 us, so one more is expected within 2 N d = 2 us. The remaining 38,914 B
-/// hold 35 packets. Half of the bound, less one packet, is 18,914 B and holds 17 packets.
+/// Equation 4 divides the bound, a PFC threshold of 40 KB, by the number of congested queues. One
+/// packet of 1,086 B arrived in the last 2 us, so one more is expected within 2 N d = 2 us. The
+/// remaining 38,914 B hold 35 packets. Half of the bound, less one packet, is 18,914 B and holds 17
+/// packets.
 #[test]
 fn equation_4_divides_by_the_congested_queues() {
     let congested = |beside: bool| {

@@ -182,7 +182,8 @@ fn the_need_is_exact_behind_a_resume_of_every_other_class() {
                 link.delay = Duration::from_ps(setting.delay_ps);
             }
             spec.switch.lossless = (1..=others as u8 + 1).map(Class).collect();
-            // A link that recovers waits for the peer's PFC frame before it sends data.
+            // After a link's recovery, a port waits for the peer's PFC frame before the port sends
+            // data.
             let pfc = u64::from(Framing::Rocev2.control().wire);
             let let_go = arrival - 1 - pfc * 8000 / gbps - setting.delay_ps;
             let at_ps = |ps| Time::ZERO + Duration::from_ps(ps);

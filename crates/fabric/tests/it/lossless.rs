@@ -58,7 +58,7 @@ fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
     let total: Duration = pauses.map(|pause| pause.closure.to - pause.closure.from).sum();
     let held_up = simulation.outcomes()[0].reception.paused;
     // The last packet sent before the closure still passes two links, each in 1 us and 89 ns. The
-    // flow counts as paused only after its delivery.
+    // flow counts as paused only after the delivery of this packet.
     assert!(total > Duration::from_us(90), "{total}");
     assert!(held_up <= total && held_up + Duration::from_ns(2 * 1089) > total, "{held_up} of {total}");
 }

@@ -139,7 +139,8 @@ fn a_full_window_does_not_keep_the_oldest_packet_back() {
     }
 }
 
-/// Runs a flow of 10 MB over two links that corrupt frames at this rate, including ACKs and NACKs.
+/// Runs a flow of 10 MB over two links that corrupt each frame, also ACKs and NACKs, with the
+/// probability `error_rate`.
 fn over_bad_links(error_rate: f64, recovery: RecoveryConfig) -> FlowOutcome {
     let mut spec = lossy_star(2, 1 << 20, recovery);
     set_error_rate(&mut spec, error_rate);

@@ -17,7 +17,7 @@ fn a_covering_holds_every_pair() {
     assert!((20..40).contains(&rows.len()), "{}", rows.len());
 }
 
-/// Returns an incast to the last host, and flows that cross it.
+/// Returns an incast to the last host, and flows that cross the incast.
 fn flows(hosts: u32) -> Vec<FlowSpec> {
     let incast = (0..hosts - 1).map(|src| flow(src, hosts - 1, 60_000, 0));
     let crossing = (0..hosts).map(|src| flow(src, (src + hosts / 2) % hosts, 30_000, 1000));

@@ -107,7 +107,7 @@ fn answers_count_but_are_not_marked() {
 /// CNPs with their arrival times, in picoseconds.
 type Cnps = common::mechanisms::Log<(u64, Cnp)>;
 
-/// Events seen by receivers and senders.
+/// Packets and CNPs that receivers and senders have received.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// Numbers of data packets received and of marked data packets, by the rate of the receiver's
@@ -117,7 +117,8 @@ struct Seen {
     cnps: Cnps,
 }
 
-/// PCN that records these events. Its senders react to CNPs, or always send at line rate.
+/// Congestion control that records received packets and CNPs. Its senders react to CNPs, or always
+/// send at line rate.
 #[derive(Clone, Debug)]
 struct Watched {
     control: CongestionConfig,
@@ -231,7 +232,7 @@ fn a_receivers_timer_ends_with_the_flow() {
 }
 
 /// A packet that was repeated before its ACK arrived reaches the receiver after the end of the
-/// flow. No CNP is sent for it.
+/// flow. No CNP is sent for this packet.
 #[test]
 fn a_duplicate_does_not_restart_a_receivers_timer() {
     let mut spec = star_of(2, 100, 10_000);
@@ -241,7 +242,7 @@ fn a_duplicate_does_not_restart_a_receivers_timer() {
     let mut simulation = Simulation::new(spec, vec![flow(0, 1, 1024, 0)], 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);
     assert!(simulation.outcomes()[0].reception.arrived > 1);
-    // The sender's state has been released, so it could not count a CNP as received.
+    // The sender's state has been released, so the sender could not count a CNP as received.
     assert_eq!(simulation.counters().get("cnps_received"), None);
 }
 

@@ -65,9 +65,9 @@ fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
 proptest! {
     #![proptest_config(common::cases(150))]
 
-    /// In random fabrics no packet of a flow overtakes another (Go-Back-N would repeat it), and all
-    /// packets arrive. The audit finds no root, queue or count that is left. With a queue for every
-    /// root, no flow waits for a port that it does not pass.
+    /// In random fabrics no packet of a flow overtakes another (Go-Back-N would repeat the
+    /// overtaken packet), and all packets arrive. The audit finds no root, queue or count that is
+    /// left. With a queue for every root, no flow waits for a port that it does not pass.
     #[test]
     fn flows_stay_in_order_and_all_state_is_released(
         Case { spec, flows } in lossless_at_common_rates(),

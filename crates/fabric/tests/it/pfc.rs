@@ -450,7 +450,8 @@ fn a_recovered_link_waits_for_the_peers_state() {
     expect_nothing!(s, before 2_000_000 ps);
     arrive!(s, 2_000_000 ps, port 1, resume [3, 5]);
     expect!(s, 2_000_000..2_080_000 ps, port 1, Data(3, 0));
-    // The other link fails with its class paused: the PAUSE is repeated, and class 5 may be sent.
+    // The link of port 0 fails while the switch pauses host 0 in class 3. After the recovery the
+    // PAUSE is repeated, and host 0 may send class 5.
     s.link_change(2_010_000, 0, false);
     s.link_change(2_020_000, 0, true);
     expect_each!(s, from 2_020_000 ps, 3_000 ps each, port 0, [Pause(vec![3]), Resume(vec![5])]);

@@ -620,8 +620,9 @@ fn lost_behind_three_switches(spec: NetworkSpec, paths: &[(u32, [u32; 5])], besi
 }
 
 /// In BCube(3, 2), packets for server 0 reach switch 39 by servers 12 and 15 and leave it for
-/// server 9. Packets arrive at that A queue at twice the link rate, the queue is paused half of the
-/// time, and no PAUSE stops the switches before switch 39. The analysis names this queue.
+/// server 9. Packets arrive at the A queue of the port to server 9 at twice the link rate, the
+/// queue is paused half of the time, and no PAUSE stops the switches before switch 39. The analysis
+/// names this queue.
 #[test]
 fn with_three_layers_packets_are_lost_at_the_second_switch() {
     let paths =

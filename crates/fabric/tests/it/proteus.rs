@@ -273,8 +273,8 @@ fn a_late_path_is_excluded() {
     }
 }
 
-/// A path that adds more than `sojourn`, 20 us, counts as paused, and its flow leaves it at once.
-/// The uplink of this path is open, so new flows use the path as soon as it is the better one
+/// A path that adds more than `sojourn`, 20 us, counts as paused, and its flow leaves this path at
+/// once. The uplink of this path is open, so new flows use the path as soon as it is the better one
 /// again.
 #[test]
 fn a_flow_leaves_a_late_path() {

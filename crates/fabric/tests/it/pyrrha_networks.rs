@@ -159,8 +159,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
         roots.extend(own_roots(&simulation));
         queues.extend(isolated(&simulation));
     }
-    // P3 carries the traffic of S4 and S5, which exceeds its link. P3 is therefore a root, too,
-    // besides P5.
+    // P3 carries the traffic of S4 and S5, which exceeds the rate of P3's link. P3 is therefore a
+    // root, too, besides P5.
     assert!(roots.contains(&p5) && !roots.contains(&p1) && !roots.contains(&p2));
     assert!(queues.is_superset(&BTreeSet::from([(p1, p5), (p2, p5), (p3, p5)])));
     let rates = wire_rates(&mut simulation, 1000, 2000);
@@ -341,9 +341,9 @@ fn three_flows_in_a_ring_deadlock_pfc_and_bfc_with_hash_collisions_but_not_pyrrh
 }
 
 /// A leaf runs PFC, and the spine and the other leaf run Pyrrha. Three hosts send to h4 and a
-/// fourth host sends to h5. The spine isolates packets for the port to h4, which pauses them. That
-/// port is therefore the cause of the PAUSEs that the leaf with PFC receives, and these PAUSEs
-/// block the victim.
+/// fourth host sends to h5. The spine isolates packets for the port to h4, because this port pauses
+/// them. That port is therefore the cause of the PAUSEs that the leaf with PFC receives, and these
+/// PAUSEs block the victim.
 #[test]
 fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
     let mut spec = NetworkSpec::with_nodes(8, 3);

@@ -94,9 +94,9 @@ fn headroom_holds_packets_that_are_being_forwarded() {
 }
 
 /// A server forwards at 40 Gb/s and receives at 100 Gb/s. Without flow control, packets that wait
-/// for forwarding fill the server's buffer at the difference of these rates. The queue of its port
-/// holds one packet at a time. Under PFC the threshold bounds the number of waiting packets, and
-/// the flow runs at 40 Gb/s.
+/// for forwarding fill the server's buffer at the difference of these rates. The queue of the
+/// server's port holds one packet at a time. Under PFC the threshold bounds the number of waiting
+/// packets, and the flow runs at 40 Gb/s.
 #[test]
 fn a_server_forwards_at_its_configured_rate() {
     let run = |flow_control| {

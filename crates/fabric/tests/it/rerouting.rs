@@ -125,7 +125,7 @@ fn a_flow_continues_at_once_at_another_port_of_its_host() {
     assert!(sent(&simulation) > 10_000, "a microsecond at 100 Gb/s is 12.5 kB");
 }
 
-/// After a failure of the link that ACKs use, the receiver sends them through another port.
+/// After a failure of the link that ACKs use, the receiver sends ACKs through another port.
 #[test]
 fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
     let mut spec = bcube(2, 1);

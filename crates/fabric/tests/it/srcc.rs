@@ -285,7 +285,8 @@ fn notices_return_along_the_path_of_their_packet() {
     for (at, _, back, arrival, notice) in
         sent.iter().filter(|(_, node, .., packet)| *node == 9 && packet.kind == PacketKind::Notice)
     {
-        // The packet that arrived at the instant of the notice, and its previous node.
+        // The packet that arrived at the instant of the notice, and the node before that packet's
+        // last link.
         let is_it = |packet: &Packet| packet.kind == PacketKind::Data && packet.flow == notice.flow;
         let (.., packet) =
             sent.iter().find(|(_, by, to, when, packet)| (by, *to, when) == (back, 9, at) && is_it(packet)).unwrap();

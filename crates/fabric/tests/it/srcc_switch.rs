@@ -162,8 +162,8 @@ fn packets_to_the_same_port_count_if_configured() {
 fn only_uncongested_packets_make_a_port_shared() {
     let mut s = script(fixed(1));
     packet(&mut s, US, 1);
-    // The first packet leaves and the second waits. The others join the queue when the window of
-    // the first two is over.
+    // The first packet leaves and the second waits. The other packets join the queue when the
+    // window of the first two packets is over.
     arrive!(s, 1_000_000 ps, port 5, pause [3]);
     packet(&mut s, US, 3);
     packets(&mut s, 11 * US, US, 3, 4);

@@ -144,7 +144,7 @@ fn a_window_below_a_packet_is_paced() {
     expect!(s, 0..89_760 ps, port 0, Data(3, 0));
     arrive!(s, 5_000_000 ps, port 0, ack of flow 0, expected 1);
     expect!(s, 10_144_665..10_233_145 ps, port 0, Data(3, 1));
-    // ACKs of the script are for packets sent at time 0, so this one shows a round trip of 16 us.
+    // ACKs of the script are for packets sent at time 0, so this ACK shows a round trip of 16 us.
     // The third packet leaves 32 us after the second one.
     arrive!(s, 16_000_000 ps, port 0, ack of flow 0, expected 2);
     expect!(s, 42_144_665..42_233_145 ps, port 0, Data(3, 2));

@@ -224,8 +224,8 @@ fn a_trace_taken_piece_by_piece_is_complete() {
     assert_eq!(pieces, whole);
 }
 
-/// One PFC frame opens the gates of three classes, and packets behind one of them leave in the same
-/// instant.
+/// One PFC frame opens the gates of three classes, and packets behind one of these gates leave in
+/// the same instant.
 #[test]
 fn the_opening_of_a_gate_is_traced_before_a_departure() {
     let mut spec = star(4);

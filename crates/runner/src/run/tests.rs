@@ -441,8 +441,8 @@ fn goodput_includes_finished_flows() {
     assert!(summary.flows.finished > 20 && sampled <= all && sampled > all / 2, "{sampled} of {all}");
 }
 
-/// Some of eight flows share spine 0 with an incast until its link fails at 20 us. The flows keep
-/// their role, so that their bytes do not move to another role.
+/// Some of eight flows share spine 0 with an incast until the spine's link fails at 20 us. The
+/// flows keep their role, so that their bytes do not move to another role.
 #[test]
 fn flows_keep_their_roles_after_a_reroute() {
     let flows = [(0, 2, ", data_via = [\"spine0\"]", 1), (1, 3, "", 8)].map(|(src, dst, options, count)| {

@@ -24,7 +24,7 @@ struct Checker<'s> {
 
 /// Values that a schema allows, after references, options and unions are resolved.
 enum SchemaShape<'s> {
-    /// Tables distinguished by the name of their tag.
+    /// Tables of several variants, which the value of their key `tag` distinguishes.
     Tagged { tag: &'s str, variants: Vec<(&'s str, &'s Value)> },
     /// One of these names.
     Names(Vec<&'s str>),

@@ -42,8 +42,8 @@ pub struct Source<'a> {
     pub text: &'a str,
 }
 
-/// Reads and converts the three files. Paths in the scenario are relative to `directory`, its
-/// future location.
+/// Reads and converts the three files. Paths in the scenario are relative to `directory`, in which
+/// the scenario will be stored.
 ///
 /// # Errors
 /// All errors, each with file, line and column.

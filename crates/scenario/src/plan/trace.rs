@@ -1,4 +1,4 @@
-//! Resolves the selection of events to trace, and estimates their number.
+//! Resolves the selection of events to trace, and estimates the size of the trace.
 
 use super::collect_errors;
 use crate::diagnostic::Diagnostic;

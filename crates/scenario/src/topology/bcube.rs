@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// BCube(n, k): servers that relay, each with a link to one switch in each of k + 1 layers. A
-/// server's address has k + 1 digits in base n. Its name joins the digits by dots, layer 0 last:
-/// server 15 of BCube(4, 1) is `h3.3`. A switch joins the n servers that differ only in the digit
-/// of the switch's layer. A switch's name is its layer, followed by the digits that its servers
-/// share: `s0.3` joins `h3.0` to `h3.3`, and `s1.2` joins `h0.2`, `h1.2`, `h2.2` and `h3.2`.
+/// server's address has k + 1 digits in base n. A server's name joins these digits by dots, layer 0
+/// last: server 15 of BCube(4, 1) is `h3.3`. A switch joins the n servers that differ only in the
+/// digit of the switch's layer. A switch's name is its layer, followed by the digits that its
+/// servers share: `s0.3` joins `h3.0` to `h3.3`, and `s1.2` joins `h0.2`, `h1.2`, `h2.2` and
+/// `h3.2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BcubeConfig {

@@ -28,7 +28,7 @@ pub struct CustomConfig {
     pub switches: Vec<String>,
     /// Links. A node's ports are numbered in this order.
     pub links: Vec<CustomLink>,
-    /// Properties of links without their own.
+    /// Properties of links that do not set these properties.
     #[serde(flatten)]
     pub defaults: UniformLinks,
     /// Failed parts.

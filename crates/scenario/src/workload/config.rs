@@ -19,8 +19,8 @@ pub(super) trait TrafficOptions {
         Role::Other
     }
 
-    /// True if the senders of an incast are drawn uniformly from a set, so that any of them
-    /// represents the others.
+    /// True if the senders of an incast are drawn uniformly from a set, so that all of them send
+    /// equally much on average.
     fn draws_senders(&self) -> bool {
         false
     }
@@ -68,8 +68,8 @@ pub struct Common<'a> {
     pub stop: Option<Time>,
     /// Role of the flows.
     pub role: Role,
-    /// True if the senders of an incast are drawn uniformly from a set, so that any of them
-    /// represents the others.
+    /// True if the senders of an incast are drawn uniformly from a set, so that all of them send
+    /// equally much on average.
     pub draws_senders: bool,
 }
 
@@ -77,8 +77,8 @@ pub struct Common<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// A flow of an incast, or of other traffic that causes congestion. Flows on its paths may be
-    /// its victims.
+    /// A flow of an incast, or of other traffic that causes congestion. Other flows on the same
+    /// paths may be victims.
     Incast,
     /// Any other flow.
     Other,

@@ -56,8 +56,8 @@ pub struct IncastConfig {
     /// `start`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Maximum number of bursts. Default: as many as fit before `stop`, or one without `period` and
-    /// `load`.
+    /// Maximum number of bursts. Default: as many as fit before `stop`, or a single burst if
+    /// neither `period` nor `load` is set.
     #[schemars(range(min = 1))]
     pub bursts: Option<u32>,
     /// Maximum delay of a flow after the start of its burst. Delays are uniformly distributed.

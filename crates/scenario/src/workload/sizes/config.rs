@@ -21,8 +21,8 @@ pub struct SizesConfig(pub SizesTable);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SizesTable {
-    /// Name of a distribution in the library, such as `websearch-dctcp`; `data/README.md` lists
-    /// them.
+    /// Name of a distribution in the library, such as `websearch-dctcp`; `data/README.md` lists all
+    /// of these distributions.
     pub name: Option<String>,
     /// Path of a file, relative to the scenario's directory: lines `<bytes> <cumulative percent>`
     /// (HPCC family; Pyrrha's files have the mean in line 1), or a table in the library's format

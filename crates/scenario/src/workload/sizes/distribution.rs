@@ -16,7 +16,7 @@ const SHORT: f64 = 1.0001;
 pub struct Knot {
     /// Size in bytes.
     pub bytes: u64,
-    /// Probability that a flow is not larger.
+    /// Probability that a flow is not larger than `bytes`.
     pub cumulative: f64,
 }
 

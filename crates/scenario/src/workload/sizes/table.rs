@@ -58,8 +58,8 @@ impl SizeTable {
     }
 
     /// Reads lines `<bytes> <cumulative probability>`. Probabilities are percentages if the last
-    /// one is 100, fractions if it is 1. A first line of one number states the mean (Pyrrha and
-    /// Homa). Empty lines and text after a `#` are skipped.
+    /// value is 100, and fractions if the last value is 1. A first line of one number states the
+    /// mean (Pyrrha and Homa). Empty lines and text after a `#` are skipped.
     ///
     /// # Errors
     /// The first error.
