@@ -171,7 +171,7 @@ def test_mechanisms_without_effect_are_reported(scenario: Path) -> None:
     outcome = command_line("compare-schemes", scenario, "--slot", "load balancing", code=0)
     note = " ".join(outcome.stdout.split())
     assert re.search(
-        "Without effect, since every run is identical to that of the unchanged scenario: spray, drill, letflow", note
+        "Without effect, since each run is identical to that of the unchanged scenario: spray, drill, letflow", note
     )
 
 

@@ -90,7 +90,7 @@ def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
     notes = ["Unfinished flows, PAUSE frames and drops are sums over all seeds."] if seeds > 1 else []
     if same := [each.scheme.name for each in found[1:] if own.is_complete and each.prints == own.prints]:
         notes.append(
-            f"Without effect, since every run is identical to that of the unchanged scenario: {listed(same, len(same))}."
+            f"Without effect, since each run is identical to that of the unchanged scenario: {listed(same, len(same))}."
         )
     return View(f"{schemes.name} under {len(found)} schemes", headers, rows, text_columns=3, note=" ".join(notes))
 
