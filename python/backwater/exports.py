@@ -83,7 +83,7 @@ def atomic_output(output: Path, results: Iterable[ResultDirectory]) -> Iterator[
             yield partial
             partial.replace(target)
     except OSError as error:
-        # Failed writes name no file or the temporary one; report the requested one.
+        # The error of a failed write names no file or the temporary file: report the requested one.
         if error.errno is None or not str(error.filename or temporary).startswith(str(temporary)):
             raise
         raise OSError(error.errno, error.strerror, str(output)) from None

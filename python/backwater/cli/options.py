@@ -52,7 +52,7 @@ def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:
 
 
 def require_files(*paths: Path | None) -> None:
-    """Raises UsageError if a path does not exist, or is not a file, such as a directory."""
+    """Raises UsageError if a path does not exist, or is not a file (e.g. a directory)."""
     for path in paths:
         if path is not None and not path.is_file():
             raise UsageError(f"{path} is not a file" if path.exists() else f"file {path} does not exist")

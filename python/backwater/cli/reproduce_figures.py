@@ -112,7 +112,7 @@ def _warn_if_held_up(study: Study, store: Store) -> None:
 
 
 def _literal(experiment: Experiment, scale: str, data: Record) -> list[Assessment | None]:
-    """Returns the claims under the literal reading, if that is recorded or has the same runs as the record."""
+    """Returns the claims under the literal reading, if it is recorded or has the same runs as the reading of record."""
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return []
     literal = Experiment.load(experiment.path, readings.LITERAL)

@@ -29,7 +29,10 @@ def refuse(options: Mapping[str, object]) -> None:
 
 
 def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor, *, recording: bool) -> None:
-    """Scores a sample of readings on both parts named in the paper's file. Prints the scores; may record them."""
+    """Scores a sample of readings on the parts `choose` and `confirm` of the paper.
+
+    Prints the scores. If `recording` is set, records the scores too.
+    """
     begin = time.monotonic()
     paper = Paper.find(files[0])
     folder = files[0].parent

@@ -121,7 +121,8 @@ def _named(condition: Condition, grouped: Grouped) -> Group:
     if name not in labels | numbers:
         numbered = f"; or a number from 1 to {len(groups)}" if len(groups) > 1 else "; or 1"
         raise condition.error("limit", f"unknown group {name!r}", suggestion(name, labels) + numbered)
-    # If the other results are copies of these runs, nothing has changed: a note says so.
+    # If copies of these runs were given, a note explains the lack of another group instead of an
+    # error.
     if len(groups) == 1 and not grouped.copies:
         raise condition.error("limit", "there is no other group to check", "give more results")
     return (numbers | labels)[name]

@@ -11,7 +11,7 @@ from backwater.scenario_diff import Settings, canonical_at, differing, text
 
 # Maximum length of labels. If a label is longer, directories serve as labels.
 LONGEST: Final = 40
-# Keys that labels omit, because their values are clear without them.
+# Keys that labels omit, because the values are clear without the keys.
 _SPEAKING: Final = ("kind", "name")
 
 
@@ -38,7 +38,7 @@ def labels(settings: Sequence[Settings], written: Set[str], directories: Sequenc
 
 
 def _by_settings(settings: Sequence[Settings], written: Set[str]) -> list[str]:
-    """Returns labels of the few settings that distinguish the groups; they may be long, empty or equal."""
+    """Returns labels of the few settings that distinguish the groups; labels may be long, empty or equal."""
     chosen = _distinguishing(settings, written)
     plain = [path for path in chosen if path.rpartition(".")[2] not in _SPEAKING]
     ends = shortest_ends([path.split(".") for path in plain])

@@ -102,7 +102,7 @@ class Estimate:
         return " ± ".join(write(number) for number in numbers)
 
     def seeds_for(self, error: float) -> int | None:
-        """Returns the number of seeds for a smaller error with the same scatter; None beyond `_MOST_SEEDS`."""
+        """Returns the number of seeds that gives an error of `error` at equal scatter; None beyond `_MOST_SEEDS`."""
         deviation = self.error * math.sqrt(self.seeds) / student(max(self.seeds - 1, 1))
         if not _NORMAL * deviation <= math.sqrt(_MOST_SEEDS) * error < math.inf:
             return None
@@ -189,7 +189,7 @@ class Expectation:
         return (effect > margin) - (-effect > margin)
 
     def seeds(self, estimate: Estimate) -> int | None:
-        """Returns the approximate number of seeds for a certain verdict; None if it exceeds `_MOST_SEEDS`."""
+        """Returns about how many seeds a verdict other than "too uncertain" needs; None for more than `_MOST_SEEDS`."""
         return estimate.seeds_for(max(self.effect, min(abs(estimate.mean - end) for end in self.ends)))
 
 

@@ -39,7 +39,7 @@ def _port(text: str) -> str:
 
 
 def statistic(*more: str) -> pydantic.AfterValidator:
-    """Accepts the name of a statistic or a percentile; `more` are additional names of one measure."""
+    """Accepts the name of a statistic or a percentile; `more` names additional statistics of a measure."""
     names = ("mean", "min", "max", "sum", "count", *more)
 
     def checked(text: str) -> str:

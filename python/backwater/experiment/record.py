@@ -29,8 +29,8 @@ from backwater.experiment.study import Study
 from backwater.exports import atomic_output
 from backwater.summary import Outcome
 
-# Number of steps of a distribution, apart from its last hundred values. Also the number of
-# intervals of a line over time.
+# Number of steps of a distribution, apart from its last hundred values, and number of intervals of
+# a line over time.
 _STEPS: Final = 200
 _INTERVALS: Final = 500
 # Significant digits of curves.

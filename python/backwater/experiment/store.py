@@ -125,7 +125,7 @@ class Claim:
 
     @classmethod
     def of(cls, shard: str) -> Claim:
-        """Returns a claim of this process, from now."""
+        """Returns a claim of this process that starts now."""
         return cls(socket.gethostname(), os.getpid(), shard, time.time())
 
     @classmethod

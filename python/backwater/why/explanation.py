@@ -69,8 +69,8 @@ class Signal:
     Attributes:
         what: Kind, port, number and share.
         sharers: Flows, including the explained flow, whose data left the port between the flow's start and the last
-            signal, largest first. Empty if congestion control held the flow for less than one per cent of its time, or if
-            other ports have larger shares.
+            signal, largest first. Empty if congestion control held the flow for less than one per cent of its time, or
+            if other ports have larger shares.
     """
 
     what: reasons.PortSignals

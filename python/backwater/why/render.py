@@ -170,7 +170,7 @@ def _shares(found: Explanation, flows: Sequence[Culprit]) -> list[str]:
 
 
 def _opened(found: Explanation) -> str:
-    """Returns a sentence about the longest wait of the ACKs, and their packets, that opened the window."""
+    """Returns a sentence about the longest wait of the ACKs that opened the window, and of their packets."""
     waits = [wait for wait in found.window if wait.term not in ("serialisation", "propagation")]
     longest = max(waits, key=lambda wait: wait.length_ps, default=None)
     if longest is None or not found.openings:

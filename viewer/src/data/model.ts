@@ -186,7 +186,7 @@ export interface Signal {
   /** Departure from the port of the first and the last packet with a signal. */
   first: number;
   last: number;
-  /** Share of the flow's signals of this kind: of their number, or for delays of the time. */
+  /** Share of the flow's signals of this kind, by number, or for delays by time. */
   share: number;
 }
 
@@ -271,7 +271,7 @@ export interface FlowDetail {
   steps: Step[];
   /** Congestion signals received by the flow; empty without `probes.flows`. */
   signals: Signal[];
-  /** Rate, window and data in flight of the sender; empty without a trace of it. */
+  /** Rate, window and data in flight of the sender; empty if the sender was not traced. */
   sender: SenderPoint[];
 }
 

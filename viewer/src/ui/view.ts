@@ -21,7 +21,7 @@ export interface View {
   destroy(): void;
 }
 
-/** Creates a link that opens a port, with the name of the port or with that of its peer too. */
+/** Creates a link that opens a port. It names the port and, unless `isShort`, the peer. */
 export function portLink({ data, store }: Context, port: number, key = `port ${port}`, isShort = false): HTMLElement {
   const [name, title] = [portName(data.topology, port), portTitle(data.topology, port)];
   const open = (): void => store.jump({ view: "ports", port: name });
@@ -42,7 +42,7 @@ export function together(...actions: (() => void)[]): () => void {
   return () => actions.reverse().forEach((action) => action());
 }
 
-/** Calls `act` whenever an element has a new size; returns a function that ends this. */
+/** Calls `act` whenever an element has a new size; returns a function that stops the calls. */
 export function onResize(element: HTMLElement, act: () => void): () => void {
   const sizes = new ResizeObserver(act);
   sizes.observe(element);

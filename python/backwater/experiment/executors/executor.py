@@ -40,7 +40,7 @@ class Executor(Protocol):
     width: int
 
     def perform(self, directory: Path, base_dir: Path) -> int:
-        """Runs the job in a directory, and waits for its end. Several threads call it.
+        """Runs the job in a directory, and waits for the end of the run. Several threads call this method.
 
         Args:
             directory: Directory of `point.json` and of the result.

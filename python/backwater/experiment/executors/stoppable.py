@@ -13,7 +13,7 @@ Run = TypeVar("Run")
 
 
 class Stoppable(ABC, Generic[Run]):
-    """An executor whose subclasses begin a run, wait for its end, and end it.
+    """An executor. Its subclasses begin runs, wait for the end of runs, and end runs early.
 
     Attributes:
         width: Number of parallel runs.
@@ -31,7 +31,7 @@ class Stoppable(ABC, Generic[Run]):
 
     @abstractmethod
     def _wait(self, run: Run, directory: Path) -> int:
-        """Waits for a run; returns its exit code. Raises ExecutorError, or LostError, which may follow from `_end`."""
+        """Waits for a run; returns its exit code. Raises ExecutorError, or LostError, also after a call of `_end`."""
 
     @abstractmethod
     def _end(self, run: Run) -> None:
