@@ -68,8 +68,8 @@ pub struct ProtocolAnswer {
     pub queues: QueueCounts,
     /// True if no queues can wait for each other in a cycle (section VII of the Pyrrha paper).
     pub deadlock_free: bool,
-    /// Queues of such a cycle. Each queue waits for the next, and the last for the first. Empty
-    /// without a cycle.
+    /// Queues that can wait for each other in a cycle. Each queue waits for the next, and the last
+    /// for the first. Empty without a cycle.
     pub cycle: Vec<QueueName>,
     /// Queues that can overflow.
     pub overflows: Vec<OverflowAnswer>,
@@ -121,7 +121,7 @@ pub struct CauseAnswer {
     pub paused_ports: usize,
     /// Queues that the congested port can pause.
     pub paused_queues: usize,
-    /// Flows through these queues.
+    /// Flows through queues that the congested port can pause.
     pub paused_flows: usize,
     /// Innocent flows: the paused flows that do not pass the congested port.
     pub innocent_flows: usize,
@@ -144,11 +144,11 @@ pub struct Paused {
 /// Numbers of queues that are congested or can be paused.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueCounts {
-    /// Largest number of such queues at one port.
+    /// Largest number of queues of one port that are congested or can be paused.
     pub most: usize,
-    /// First port with that number; `None` if there are no such queues.
+    /// First port with this largest number; `None` if no queue is congested or can be paused.
     pub most_at: Option<String>,
-    /// Number of such queues at all ports.
+    /// Number of queues of all ports that are congested or can be paused.
     pub total: usize,
     /// Number of queues that can be paused; under Pyrrha, these are the isolation queues.
     pub paused: usize,

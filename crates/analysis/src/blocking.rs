@@ -32,9 +32,9 @@ pub struct BlockingCause {
     pub paused_ports: BTreeSet<PortId>,
     /// Queues that the port can pause (definition 5).
     pub paused_queues: Vec<QueueNumber>,
-    /// Number of flows through these queues (definition 6).
+    /// Number of flows through queues that the port can pause (definition 6).
     pub paused_flows: usize,
-    /// Number of innocent flows: flows through these queues that do not pass the port. Zero means
+    /// Number of innocent flows: flows through paused queues that do not pass the port. Zero means
     /// no blocking (definition 7).
     pub innocent_flows: usize,
     /// Example of an innocent flow that the port can block.

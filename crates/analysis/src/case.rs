@@ -80,7 +80,7 @@ impl Path {
         self.closes_at
     }
 
-    /// Returns the hop at `port`, counted from 0: `R_i(f, p)` of the paper's table I.
+    /// Returns the hop at `port`, counted from 0: `R_i(f, p)` in Table I of the Pyrrha paper.
     pub fn position(&self, port: PortId) -> Option<usize> {
         self.ports.iter().position(|passed| *passed == port)
     }
@@ -97,7 +97,7 @@ impl Path {
         (hop + 1..self.ports.len()).chain(again.into_iter().flatten()).map(|hop| self.ports[hop])
     }
 
-    /// Returns the hops before `port`: `P_pp` of the port in definition 4 of the paper.
+    /// Returns the hops before `port`: `P_pp` of the port in definition 4 of the Pyrrha paper.
     pub fn hops_before(&self, port: PortId) -> std::ops::Range<usize> {
         match (self.position(port), self.closes_at) {
             (None, _) => 0..0,
@@ -149,7 +149,7 @@ impl Case {
         &self.flows[id.0 as usize]
     }
 
-    /// Returns the flows through `port`: `N(Q(p))` of the paper.
+    /// Returns the flows through `port`: `N(Q(p))` of the Pyrrha paper.
     pub fn through(&self, port: PortId) -> &[FlowId] {
         self.through.get(&port).map_or(&[], Vec::as_slice)
     }

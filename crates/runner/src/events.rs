@@ -40,7 +40,7 @@ const WORDS: [&str; 21] = [
     "order",
 ];
 
-/// Reason of a gate that closes because of congestion.
+/// Reason in the row of a gate that closes because of congestion.
 const CONGESTION: &str = "congestion";
 
 /// Converter of traced events to rows.

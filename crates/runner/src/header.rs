@@ -1,5 +1,5 @@
 //! Headers with EtherType 0x88B5 (IEEE 802, local experimental 1), for contents without a standard
-//! format. Big-endian.
+//! format. All numbers are big-endian.
 //!
 //! | bytes | link-local frame | notice | telemetry |
 //! |---|---|---|---|

@@ -117,18 +117,18 @@ tables! {
         bytes: Option<u64>,
         /// Time at which the flow became ready to send.
         start_ps: Time,
-        /// Arrival of the last byte. Null if unfinished.
+        /// Arrival of the last byte. Null if the flow is unfinished.
         receiver_finish_ps: Option<Time>,
         /// Arrival of the last acknowledgement at the sender. Null if it has not arrived.
         sender_finish_ps: Option<Time>,
-        /// Flow completion time, `receiver_finish_ps - start_ps`. Null if unfinished.
+        /// Flow completion time, `receiver_finish_ps - start_ps`. Null if the flow is unfinished.
         fct_ps: Option<Duration>,
         /// Flow completion time on an idle fabric, without in-band telemetry. The path follows the
         /// routes at the flow's start. Null for an endless flow.
         ideal_fct_ps: Option<Duration>,
         /// `ideal_fct_ps` with the telemetry that the congestion control adds to data packets.
         ideal_fct_with_telemetry_ps: Option<Duration>,
-        /// `fct_ps / ideal_fct_ps`. Null if unfinished.
+        /// `fct_ps / ideal_fct_ps`. Null if the flow is unfinished.
         slowdown: Option<f64>,
         /// Payload sent more than once.
         retransmitted_bytes: u64,
@@ -200,10 +200,10 @@ tables! {
         port: u16,
         /// Number of signals.
         count: u64,
-        /// Departure of the first packet with such a signal. For `notice`, the time at which the
-        /// first notice was made.
+        /// Departure of the first packet with this row's signal. For `notice`, the time at which
+        /// the first notice was made.
         first_ps: Time,
-        /// Departure of the last packet with such a signal. For `notice`, the time at which the
+        /// Departure of the last packet with this row's signal. For `notice`, the time at which the
         /// last notice was made.
         last_ps: Time,
         /// Total time that packets and ACKs waited at the port, for `delay`. Null for other kinds.
@@ -252,10 +252,10 @@ tables! {
         ingress_port: Option<u16>,
         /// Ingress class of the packet.
         ingress_class: Option<u8>,
-        /// Charge of that ingress queue, with the packet that arrived or without the packet that
-        /// left.
+        /// Charge of the packet's ingress queue, with the packet that arrived or without the packet
+        /// that left.
         ingress_bytes: Option<u64>,
-        /// Current threshold of that ingress queue.
+        /// Current threshold of the packet's ingress queue.
         threshold_bytes: Option<u64>,
         /// Node of the port whose congestion is the cause, for `pause` and `resume`.
         cause_node: Option<Name>,
@@ -286,7 +286,7 @@ tables! {
         node: Name,
         /// Port number at the node.
         port: u16,
-        /// Node at the other end of the link, which sent the PAUSE.
+        /// Node at the other end of the link: the node that sent the PAUSE.
         peer: Name,
         /// Paused queue. A class queue has the number of its class. Queues added by a flow control
         /// are numbered from 8.
@@ -299,16 +299,16 @@ tables! {
         cause_node: Name,
         /// Port number at `cause_node`.
         cause_port: u16,
-        /// Egress port of `peer` that held most of the traffic from this port. This port is the
-        /// root or is itself paused. Null if only the root is known.
+        /// Egress port of `peer` that held most of the traffic from the paused port. The egress
+        /// port is the root or is itself paused. Null if only the root is known.
         via_port: Option<u16>,
         /// Queue of `via_port` whose pause led to this pause. Null if no other pause led to this
         /// pause.
         parent_queue: Option<u16>,
         /// Time at which the pause of `parent_queue` took effect.
         parent_start_ps: Option<Time>,
-        /// Number of links from the root to this port over which one PAUSE led to the next. Null if
-        /// only the root is known.
+        /// Number of links from the root to the paused port over which one PAUSE led to the next.
+        /// Null if only the root is known.
         hops: Option<u8>,
         /// True if `peer` is a relaying server that only forwards PAUSEs.
         relayed: bool,
@@ -418,7 +418,7 @@ tables! {
         node: Name,
         /// Ingress port number at the switch.
         port: u16,
-        /// Node at the other end of the link, which was paused.
+        /// Node at the other end of the link: the paused node.
         peer: Name,
         /// Traffic class.
         class: u8,
@@ -438,9 +438,9 @@ tables! {
         /// Peak of the headroom that the queue uses, or that its port uses if queues share
         /// headroom.
         headroom_bytes: u64,
-        /// Paused ingress queues of the port at that peak.
+        /// Number of paused ingress queues of the port at the peak of `headroom_bytes`.
         stopped_at_port: u16,
-        /// Paused ingress queues of the switch at that peak.
+        /// Number of paused ingress queues of the switch at the peak of `headroom_bytes`.
         stopped_at_switch: u16,
     }
 
@@ -452,7 +452,7 @@ tables! {
         node: Name,
         /// Headroom in use.
         headroom_bytes: u64,
-        /// Ingress queues of the switch whose upstream was paused.
+        /// Number of ingress queues of the switch with a paused upstream neighbour.
         stopped: u16,
     }
 
@@ -511,7 +511,7 @@ tables! {
         peak_buffer_bytes: u64,
         /// Largest number of queues beyond the class queues that one port used at once.
         peak_queues: u16,
-        /// Largest number of such queues that held packets at once, at any port.
+        /// Largest number of queues beyond the class queues that held packets at once, at any port.
         peak_filled_queues: u16,
         /// Frames lost, for any cause.
         dropped_frames: u64,

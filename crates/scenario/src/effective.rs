@@ -273,7 +273,7 @@ impl<'s> Walk<'s> {
 }
 
 /// Returns the schema of a table after resolving references, options and unions: the alternative
-/// with the table's `kind`, or with properties.
+/// with the table's `kind`, or else the alternative that has properties.
 fn table<'s>(root: &'s Value, schema: &'s Value, fields: &Map<String, Value>) -> &'s Value {
     if let Some(target) = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')))
     {

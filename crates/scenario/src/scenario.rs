@@ -192,9 +192,9 @@ pub struct ProbesConfig {
     pub queues: bool,
     /// Record every PAUSE. Default true.
     pub pauses: bool,
-    /// Record each pause of a switch's ingress queue: the bytes that arrive and depart during the
-    /// pause, and the headroom in use. Record also the local maxima of the headroom in use at each
-    /// switch. Default false.
+    /// Record each interval in which the upstream of a switch's ingress queue is paused: the
+    /// headroom in use, and the bytes that arrive and depart in a window after the PAUSE. Record
+    /// also the local maxima of the headroom in use at each switch. Default false.
     pub ingress: bool,
     /// Sample the payload delivered to receivers, by tag and role of the flows. Default false,
     /// since each sample reads every active flow.

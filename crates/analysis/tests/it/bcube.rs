@@ -183,7 +183,7 @@ fn pauses_cross_at_most_three_hops() {
             (front, longest) = (signalled(&front), longest + 1);
         }
         // The longest chain has a queue of class B, a queue of class A and a queue of a server. The
-        // first two are two hops apart.
+        // first two of these queues are two hops apart.
         assert_eq!(longest, 3);
     }
 }
@@ -306,8 +306,8 @@ fn a_slow_layer_overflows_relay_queues() {
     }
 }
 
-/// By default, protocols for relaying servers are analysed only if a server relays. Requesting them
-/// for a network of several switches without relays is an error.
+/// By default, protocols for relaying servers are analysed only if a server relays. Requesting
+/// these protocols for a network of several switches without relays is an error.
 #[test]
 fn protocols_for_relays_need_relays() {
     let question = |protocols: &[&str]| Question {

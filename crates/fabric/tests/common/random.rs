@@ -503,7 +503,7 @@ fn cases(
         (links(&shape, rates).boxed(), flows(hosts, classes.clone(), most).boxed(), mechanisms, options).prop_map(
             move |(links, flows, (flow_control, headroom, congestion), options)| {
                 let (scheduler, (mut paths, in_any_order), acks, (framing, mtu), room, seed) = options;
-                // MP-RDMA chooses paths itself.
+                // MP-RDMA's senders choose the paths.
                 if matches!(congestion, CongestionConfig::MpRdma(_)) {
                     paths = (LoadBalanceConfig::Ecmp(Default::default()), in_any_order);
                 }

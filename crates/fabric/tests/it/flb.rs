@@ -411,8 +411,8 @@ fn rerouting_alone_isolates_nothing() {
 
 // ----------------------------------------------------------------- no reordering with exact delays
 
-/// FLB's default rule with the true delays of paths, for leaves whose uplinks have the only queues
-/// on these paths. Only every fourth packet of a flow may change the path. If every packet took the
+/// FLB's default rule with the true delays of paths, which are known if only the uplinks of leaves
+/// have queues. Only every fourth packet of a flow may change the path. If every packet took the
 /// fastest path, a flow's packets would stay in order even without the rule's condition on the gap
 /// between packets. `any_gap` omits this condition.
 #[derive(Clone, Debug, Default)]

@@ -295,10 +295,10 @@ fn equation_4_divides_by_the_congested_queues() {
 }
 
 /// As above, one packet arrived in the last 2 us before the 36th packet exceeded the bound of 40
-/// KB. From 4 us after that, one packet leaves every 86.88 ns, and 2 N d is 2 us. When packet n
-/// leaves, n - 1 packets of 1,086 B have left within 4 us + (n - 1) x 86.88 ns. At this average
-/// rate, 8.43 packets leave in 2 us when n = 28, and only 8 packets wait. When n = 27, 8.22 packets
-/// leave in 2 us, and 9 packets wait.
+/// KB. From 4 us after the 36th packet on, one packet leaves every 86.88 ns, and 2 N d is 2 us.
+/// When packet n leaves, n - 1 packets of 1,086 B have left within 4 us + (n - 1) x 86.88 ns. At
+/// this average rate, 8.43 packets leave in 2 us when n = 28, and only 8 packets wait. When n = 27,
+/// 8.22 packets leave in 2 us, and 9 packets wait.
 #[test]
 fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
     let mut switch = with_equation_4(40_000);
@@ -550,10 +550,10 @@ fn a_paused_uplink_counts_for_as_long_as_its_pause() {
 
 /// Flows 0 and 3 share an uplink. All uplinks are paused for 300 ns, four packets of flow 3 arrive,
 /// and the other uplinks open. Flow 0 becomes congested, so that its next packet isolates the path.
-/// Flow 3 leaves the path at once, or in order: when its next packet arrives later than the last
-/// packet's expected wait. This wait is 3 x 88.48 + 300 ns, and if the flow has not moved, later 5
-/// x 88.48 + 865 ns. Flow 1 also becomes congested, and moves to the isolated path by the same
-/// rule.
+/// Flow 3 leaves the path at once, or in order: when its next packet arrives after the expected
+/// wait of the flow's last packet. For the packet at 3,000 ns, this wait is 3 x 88.48 + 300 ns. For
+/// the packet at 3,565 ns, if this packet stays, the wait is 5 x 88.48 + 865 ns. Flow 1 also
+/// becomes congested, and moves to the isolated path by the same rule.
 #[test]
 fn flows_move_in_order_if_configured() {
     for (moves, stays) in [(Moves::AtOnce, 0), (Moves::InOrder, 1)] {

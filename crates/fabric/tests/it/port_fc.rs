@@ -97,9 +97,9 @@ fn hosts_that_do_not_relay_are_only_destinations() {
     assert_eq!((frames_sent(&mut s, 1_000_000), s.node.flow_control().upstream_pauses()), (vec![], vec![]));
 }
 
-/// A packet passes six links in BCube(2, 2). A server's queues for paths of six hops come first,
-/// then those for four hops, for two hops, and the relay queue. At switches, the queues for the
-/// lower layer behind the server come first (one port each).
+/// In BCube(2, 2), the packet from server 0 to server 7 passes six links. A server's queues for
+/// paths of six hops come first, then those for four hops, for two hops, and the relay queue. At
+/// switches, the queues for the lower layer behind the server come first (one port each).
 #[test]
 fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     let (simulation, trace) = run_traced(&network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)]);

@@ -295,7 +295,8 @@ fn a_port_is_shared_as_the_host_scheduler_says() {
     assert!((start / FRAME..=start / FRAME + 2).contains(&(own / 1024)), "{own}");
     assert!(relayed > 10_000_000);
     // Relayed and own traffic get half of the link each, whether packets or bytes are shared
-    // equally. The relayed flow arrives later by the delay of four links.
+    // equally. The relayed flow passes four links and the own flow two, so relayed packets reach
+    // the receiver later.
     for scheduler in [HostScheduler::Fair {}, HostScheduler::Dwrr { quantum: Bytes(1600) }] {
         let (relayed, own) = shares(scheduler, 1000);
         let ratio = relayed as f64 / own as f64;

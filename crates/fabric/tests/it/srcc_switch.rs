@@ -83,8 +83,8 @@ fn packets_until_notice(config: SrccConfig, before: &[u32], gap: u64) -> usize {
 // --------------------------------------------------------------------------------- who is notified
 
 /// The first packet that makes the queue longer than four packets triggers a notice. Further
-/// notices follow at most once per link delay. With two flows the notified rate is half of the line
-/// rate.
+/// notices follow at most once per link delay of 1 us. With two flows the notified rate is half of
+/// the line rate.
 #[test]
 fn a_notice_is_sent_at_once_and_again_after_the_feedback_delay() {
     let mut s = script(fixed(4));

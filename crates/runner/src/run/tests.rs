@@ -304,7 +304,7 @@ fn each_packet_is_in_one_row_of_reordering() {
         of.map(|row| row.4).sum::<u64>()
     };
     // 20 KB are 20 packets of up to 1024 B. The bursts at 0 and 50 us are before the end of the
-    // warm-up, those from 100 to 250 us are after it.
+    // warm-up, and the bursts from 100 to 250 us are after this end.
     assert_eq!(packets("incast", false, false) + packets("incast", false, true), 2 * 3 * 20);
     assert_eq!(packets("incast", true, false) + packets("incast", true, true), 4 * 3 * 20);
     assert_eq!((packets("inside", true, false), packets("inside", true, true)), (49, 0));

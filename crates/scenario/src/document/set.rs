@@ -50,7 +50,7 @@ fn is_well_formed(path: &str) -> bool {
 }
 
 impl ValueNode {
-    /// Returns the value called `key` below this one. If a table has no such key, inserts it.
+    /// Returns the value called `key` below this value. If a table has no such key, inserts it.
     fn open(&mut self, key: &str) -> Result<&mut ValueNode, String> {
         match &mut self.content {
             Content::Scalar(_) => Err(format!("cannot set \"{key}\": the value above it is not a table")),

@@ -416,7 +416,7 @@ struct Need {
     reserved: Bytes,
     /// Reserved bytes plus the bytes that ports may hold below fixed thresholds.
     with_thresholds: Bytes,
-    /// Option of the policy that sets these thresholds.
+    /// Option of the policy that sets the fixed thresholds.
     option: &'static str,
 }
 
