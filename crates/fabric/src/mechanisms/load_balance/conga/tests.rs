@@ -318,7 +318,7 @@ fn only_data_from_hosts_choose_by_metrics() {
 fn requires_leaves_and_spines() {
     let applies = |layers, multihomed| config().applies(&Shape { layers, multihomed, ..Default::default() });
     assert_eq!([applies(1, false), applies(2, false)], [Ok(()), Ok(())]);
-    assert!(applies(3, false).is_err_and(|why| why.ends_with("this network has 3")));
+    assert!(applies(3, false).is_err_and(|why| why.ends_with("this network has 3 layers")));
     assert!(applies(2, true).is_err_and(|why| why.contains("hosts with one link only")));
 }
 

@@ -22,14 +22,14 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"port-fc\", xoff = 0.0, last_xoff = 2.0",
         &[
             "s.toml:28:16: error: switch.flow_control.xon: the RESUME threshold is 4 BDPs, but must be from 0 to the \
-                PAUSE threshold of 0",
+                PAUSE threshold, 0 BDPs",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
                 { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
-            "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000",
+            "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000 BDPs",
             "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: the RESUME threshold is 4 BDPs, but must be \
-                from 0 to the PAUSE threshold of 2",
+                from 0 to the PAUSE threshold, 2 BDPs",
         ],
     ),
     (
@@ -40,12 +40,12 @@ pub(super) const CASES: &[Case] = &[
                 bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
                 { kind \
                 = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
-            "s.toml:28:42: error: switch.flow_control.xon = 7.0: the RESUME threshold is 7 BDPs, but must be from 0 to \
-                the PAUSE threshold of 6",
+            "s.toml:28:42: error: switch.flow_control.xon = 7.0: the RESUME threshold is 7 BDPs, but must be from 0 \
+                to the PAUSE threshold, 6 BDPs",
             "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: the RESUME threshold is -1 BDPs, but must be \
-                from 0 to the PAUSE threshold of 1000001",
+                from 0 to the PAUSE threshold, 1000001 BDPs",
             "s.toml:28:76: error: switch.flow_control.last_xoff = 1000001.0: must be greater than zero and at most \
-                1000000",
+                1000000 BDPs",
         ],
     ),
     (
