@@ -164,7 +164,7 @@ def test_what_another_sweep_makes_is_waited_for(tiny: Path) -> None:
 def test_a_sweep_that_waits_can_be_stopped(tiny: Path) -> None:
     with claimed(tiny, Store(Path("store"))), start_sweep(tiny) as process:
         assert process.stderr
-        assert "waiting for it" in process.stderr.readline()
+        assert "waiting for another sweep" in process.stderr.readline()
         os.kill(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -378,7 +378,11 @@ impl CongestionOptions for SrccConfig {
             ("floor", self.floor.is_none() && !is_static, json!(Bytes(self.floor(&sender.sizes)))),
             ("q_pfc", self.q_pfc.is_none() && !is_static, json!("the buffer policy's threshold")),
             ("link_delay", self.link_delay.is_none() && self.uses_delay(), json!("delay of the packet's ingress link")),
-            ("notice_interval", self.notice_interval.is_none(), json!("link_delay times the links to the sender")),
+            (
+                "notice_interval",
+                self.notice_interval.is_none(),
+                json!("link_delay times the number of links to the sender"),
+            ),
             ("rate_interval", self.rate_interval.is_none() && is_eq5, json!("the longest link delay of the switch")),
             (
                 "additive_increase",
