@@ -45,7 +45,8 @@ fn figure_12_the_output_queue_of_the_root_waits_for_nobody() {
     assert_eq!([0, 1, 2].map(|queue| dependencies.holders(queue)), [&[1][..], &[2], &[]]);
 }
 
-/// C1 still sends when A1 is full, which breaks the loop.
+/// With the own-root rule, C1 still sends when A1 is full. This breaks the cycle of waiting queues,
+/// but A1 can overflow.
 #[test]
 fn figure_12_the_root_overruns_the_queue_behind_it() {
     let case = one_flow_in_a_loop();
@@ -75,7 +76,7 @@ fn figure_13_queues_of_their_own_keep_flows_apart() {
     }
 }
 
-/// In the final state of figure 13c, each port of the ring has an output queue and one isolation
+/// In the final state of Figure 13(c), each port of the ring has an output queue and one isolation
 /// queue.
 #[test]
 fn figure_13_the_queues_of_pyrrha() {

@@ -66,7 +66,8 @@ fn a_merge_separates_packets_that_pass_the_new_root() {
             assert!(after.contains(&(p6, State::SoftMerging)), "{after:?}");
         }
         line.frame(1_000_000, pause(p5, 2));
-        // The first packet of X was released just before P5's PAUSE; the second waits.
+        // The first packet of X was released just before the PAUSE about P5 arrived; the second
+        // waits.
         let mut left = line.leave(5_000_000);
         left.sort_unstable();
         assert_eq!(left, [(X, 0), (Y, 0), (Y, 1)], "{soft_merge:?}");

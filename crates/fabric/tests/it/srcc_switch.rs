@@ -336,8 +336,8 @@ fn burst(s: &mut Script, from: u64, gap: u64) -> u64 {
     (notices(s)[0].0 - from) / gap + 1
 }
 
-/// After a packet to h5, M is 2 for T, here 10 us, and then 1. (By the printed rule the port is
-/// shared only afterwards.)
+/// After a packet to h5, M is 2 for T, here 10 us, and then 1. (By the rule as printed in the SRCC
+/// paper, the port is shared only after this time.)
 #[test]
 fn egress_ports_count_within_the_window() {
     let after = |gap, window_test| {

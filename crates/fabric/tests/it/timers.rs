@@ -1,5 +1,5 @@
-//! Timers of the mechanisms of one switch, which is also notified of its links, and of the reaction
-//! points of one host.
+//! Timers of the mechanisms of one switch, and of the reaction points of one host. The mechanisms
+//! of the switch are also notified of link changes.
 //!
 //! Links have 100 Gb/s and a delay of 1 us. The first data frame of a flow has 1,122 B and takes
 //! 89.76 ns.

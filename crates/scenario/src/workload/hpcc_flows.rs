@@ -21,8 +21,8 @@ pub struct HpccFlowsConfig {
     pub common: CommonConfig,
     /// Path of the file, relative to the scenario's directory.
     pub path: PathBuf,
-    /// Columns of the file. Default: derived from their number (6: `hpcc`, 5: `conweave`, 4:
-    /// `pyrrha`), and `pyrrha` if the first line has two numbers.
+    /// Columns of the file. Default: derived from the number of columns (6: `hpcc`, 5: `conweave`,
+    /// 4: `pyrrha`), and `pyrrha` if the first line has two numbers.
     pub dialect: Option<FlowDialect>,
     /// Time subtracted from every start time in the file, before `start` is added. Default 2 s
     /// (start time of the family's generators).
