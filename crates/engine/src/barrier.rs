@@ -52,7 +52,7 @@ impl Barrier {
         }
     }
 
-    /// Returns a seat. Each thread takes one.
+    /// Returns a seat. Each thread takes one seat.
     pub fn seat(&self) -> Seat<'_> {
         Seat(self)
     }

@@ -1,7 +1,7 @@
 //! Pending-event set: a two-level wheel, with a heap for distant events.
 //!
 //! Events are ordered by `(time, key)`. The caller's key identifies the entity and its event. If an
-//! entity has at most one event per instant, the order is total. It then depends neither on the
+//! entity has at most one event per instant, the order is total. This order depends neither on the
 //! order of insertion nor on the distribution of entities over several sets.
 //!
 //! * The *near* wheel covers the next 4.2 us in buckets of 4.1 ns, less than the smallest frame

@@ -1,9 +1,9 @@
 //! Named random streams.
 //!
 //! Each consumer of random numbers owns a stream with a name (`"ecmp"`, switch 7). The draws depend
-//! only on the run's seed and the name, so a new consumer never shifts the draws of another. The
-//! generator is PCG-64 (XSL-RR 128/64) and must never change. Logarithms use `libm`, so that draws
-//! are equal on every machine.
+//! only on the run's seed and the name, so a new consumer never shifts the draws of another
+//! consumer. The generator is PCG-64 (XSL-RR 128/64) and must never change. Logarithms use `libm`,
+//! so that draws are equal on every machine.
 
 use crate::time::Duration;
 use get_size2::GetSize;

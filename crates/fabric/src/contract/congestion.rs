@@ -25,7 +25,7 @@ pub enum AnswerPath {
     Reverse,
 }
 
-/// Options of a congestion control. They build its three parts.
+/// Options of a congestion control. The options build the control's three parts.
 pub trait CongestionOptions: Options {
     /// Congestion point of a switch.
     type Point: CongestionPoint + 'static
@@ -67,8 +67,8 @@ pub trait CongestionOptions: Options {
         false
     }
 
-    /// Returns the protocol of the notices that reaction points need. A switch mechanism that could
-    /// consume such notices forwards them.
+    /// Returns the protocol of the notices that reaction points need. A mechanism at a switch
+    /// forwards notices of this protocol instead of consuming them.
     fn notice_protocol(&self) -> Option<Protocol> {
         None
     }

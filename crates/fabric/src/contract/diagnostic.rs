@@ -127,7 +127,7 @@ pub fn closest_within<'a>(share: usize, word: &str, known: impl IntoIterator<Ite
 /// warnings.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
-    /// Path of the options under check. Paths of options are relative to it.
+    /// Path of the options under check. Paths of options are relative to this path.
     base: String,
     found: Vec<Diagnostic>,
 }

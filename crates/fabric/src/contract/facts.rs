@@ -115,7 +115,7 @@ pub struct FlowControlFacts {
     /// lowest lossless class.
     pub raises_classes: bool,
     /// Assumption of the flow control's lossless guarantee if hosts relay. The scenario check
-    /// cannot verify it.
+    /// cannot verify this assumption.
     pub lossless_assumption: Option<&'static str>,
 }
 

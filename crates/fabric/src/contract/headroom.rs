@@ -22,7 +22,8 @@ pub trait HeadroomOptions: Options {
     /// Returns the properties that other mechanisms rely on.
     fn facts(&self) -> HeadroomFacts;
 
-    /// Returns the bytes that the policy reserves at `site`. They must fit into the buffer.
+    /// Returns the bytes that the policy reserves at `site`. The reserved bytes must fit into the
+    /// buffer.
     fn reserved(&self, site: &Site<'_>) -> u64;
 
     /// Returns the bytes that ingress queues may hold below fixed thresholds, with the name of the
@@ -37,7 +38,8 @@ pub trait HeadroomOptions: Options {
         false
     }
 
-    /// Builds the buffer policy of the switch at `site`. Its reserved bytes fit into the buffer.
+    /// Builds the buffer policy of the switch at `site`. The caller has checked that the policy's
+    /// reserved bytes fit into the buffer.
     fn build(&self, site: &Site<'_>) -> Self::Instance
     where
         Self: Sized;

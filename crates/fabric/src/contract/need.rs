@@ -48,8 +48,8 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     let of_port = if site.headroom.has_port_thresholds { 2 } else { 0 };
     let pauses = pause_time * (site.lossless_classes().max(1) + of_port);
     // Frames that the peer starts within the window need headroom. The window starts one link delay
-    // before the packet that crosses the threshold is charged. It ends when the peer's gate is
-    // closed. A peer with another flow control uses PFC with this node's terms.
+    // before the packet that crosses the threshold is charged. The window ends when the peer's gate
+    // is closed. A peer with another flow control uses PFC with this node's terms.
     let response = site.flow_control.response().max(site.neighbours[port.ix].flow_control.response());
     let window = delay * 2 + frame_time + pauses + response;
     // If times are rounded down to a clock, frames may be faster than the link's rate: full frames

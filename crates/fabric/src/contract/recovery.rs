@@ -8,7 +8,7 @@ use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Time};
 
-/// Options of a loss recovery. They build its two parts for every flow.
+/// Options of a loss recovery. The options build the recovery's two parts for every flow.
 pub trait RecoveryOptions: Options {
     /// Loss recovery of a flow's sender.
     type Sender: RecoverySender + 'static

@@ -262,7 +262,7 @@ impl Disorder {
         self.add_many(degree, 1);
     }
 
-    /// Adds packets of a degree above 0.
+    /// Adds `packets` packets of the same degree, which is above 0.
     pub fn add_many(&mut self, degree: Psn, packets: u64) {
         let counts = self.0.get_or_insert_default();
         match counts.binary_search_by_key(&degree, |(known, _)| *known) {

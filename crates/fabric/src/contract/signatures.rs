@@ -1,4 +1,5 @@
-//! Names in the signatures of the slot traits, for the generated dispatch.
+//! All names in the signatures of the slot traits. The generated code that dispatches calls to
+//! mechanisms needs these names.
 
 pub(crate) use crate::contract::accounts::*;
 pub(crate) use crate::contract::congestion::*;

@@ -220,8 +220,8 @@ impl<'a> View<'a> {
         self.node.send(port, control, Some(causes));
     }
 
-    /// Reports the contents of a full ingress queue, if the run records them: for each egress port
-    /// in turn the bytes queued there that arrived on `ingress` in `class`.
+    /// Reports the content of a full ingress queue, if the run records such contents. `held` gives,
+    /// for each egress port in turn, the queued bytes that arrived on `ingress` in `class`.
     pub fn report_full(&mut self, ingress: PortIx, class: Class, held: impl Iterator<Item = u64>) {
         if !self.node.records_full_queues() {
             return;

@@ -55,8 +55,8 @@ impl Simulation {
         Totals::of_node(node, self.now)
     }
 
-    /// Returns the totals that the shards count. Those that follow from the state of the nodes are
-    /// zero, so that the call is cheap.
+    /// Returns the totals that the shards count. Totals that follow from the state of the nodes are
+    /// zero here, so that the call is cheap.
     pub fn counts(&self) -> Totals {
         let endless = self.upcoming().filter(|flow| flow.spec.bytes == FlowSpec::ENDLESS).count();
         let mut totals = Totals {

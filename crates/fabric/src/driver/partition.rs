@@ -1,4 +1,5 @@
-//! Partition of a network into shards. It affects only the speed of a run, never its result.
+//! Partition of a network into shards. The partition affects only the speed of a run, never the
+//! result.
 //!
 //! The tier of a switch is its distance in hops from the nearest host: 1 for a leaf, 2 for a spine,
 //! 3 for the core of a fat-tree. Without its highest tier, a network falls apart into pods; pods

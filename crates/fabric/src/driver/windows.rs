@@ -18,7 +18,7 @@ impl Simulation {
     ///
     /// A shard handles at most `events` events per window and the rest in the next window, which
     /// then begins at the shard's time. Other shards are then ahead of this shard by less than the
-    /// lookahead, so this shard's frames never arrive in their past.
+    /// lookahead, so this shard's frames never arrive in the past of another shard.
     pub(super) fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
         let (fabric, layout, exchange, lookahead) = (&self.fabric, &self.layout, &self.exchange, self.lookahead);
         let count = self.shards.len();

@@ -1,5 +1,5 @@
-//! Causes of PAUSEs. Only the simulation knows them. They distinguish victims from culprits, and
-//! join PAUSEs into trees.
+//! Causes of PAUSEs, which exist only in the simulation. Causes distinguish victims from culprits,
+//! and join PAUSEs into trees.
 
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::Time;

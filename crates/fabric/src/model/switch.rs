@@ -32,7 +32,8 @@ pub struct Switch {
     pub(crate) transit: Transit,
 }
 
-/// Packets between their ingress ports and their queues, in order. The buffer already holds them.
+/// Packets between their ingress ports and their queues, in order. These packets are already
+/// charged to the buffer.
 #[derive(Debug)]
 pub(crate) struct Transit {
     /// Forwarding delay.

@@ -111,8 +111,8 @@ impl NodeSpec {
 pub enum NodeKind {
     /// Sends and receives flows; does not forward packets.
     Host,
-    /// Sends and receives flows, and forwards packets of others: a relaying host, such as a BCube
-    /// server.
+    /// Sends and receives flows, and forwards packets of other hosts: a relaying host, such as a
+    /// BCube server.
     Relay,
     /// Forwards packets; has no endpoint.
     Switch,

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EcnOptions {
-    /// Queue length up to which no packet is marked. Default 100 KB (ConWeave, PortFC), or that of
-    /// the profile.
+    /// Queue length up to which no packet is marked. Default 100 KB (ConWeave, PortFC), or the
+    /// profile's value.
     pub kmin: Option<Bytes>,
-    /// Queue length above which every packet is marked. Default 400 KB, or that of the profile.
+    /// Queue length above which every packet is marked. Default 400 KB, or the profile's value.
     pub kmax: Option<Bytes>,
     /// Marking probability at `kmax`. Default 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -103,7 +103,7 @@ pub struct Hpcc {
     initial_window: u64,
     /// Rate in use, R.
     current: Rate,
-    /// Window in use, in proportion to R: the initial window at line rate.
+    /// Window in use, in bytes: the initial window times R divided by the line rate.
     window: u64,
     /// Rate committed once per round trip, W_c / T.
     reference: Rate,

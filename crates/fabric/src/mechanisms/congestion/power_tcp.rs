@@ -1,6 +1,6 @@
 //! PowerTCP (Addanki et al., NSDI 2022): the sender's window follows the *power* of the network.
-//! Power is the product of current (bytes arriving at a port) and voltage (bytes queued there and
-//! in flight).
+//! Power is the product of current (bytes arriving at a port) and voltage (bytes queued at the port
+//! and in flight).
 //!
 //! With telemetry (Algorithm 1), power is measured at every hop. Without telemetry (Algorithm 2,
 //! theta-PowerTCP), it is computed from round-trip times and their gradient. Rates represent
@@ -202,7 +202,8 @@ impl PowerTcp {
         self.use_rate(self.gamma * (self.old / power + self.additive_increase) + (1.0 - self.gamma) * self.current);
     }
 
-    /// Sets the rate to `rate`, within the lowest and the line rate, and the window with it.
+    /// Sets the rate to `rate`, but at least to the lowest rate and at most to the line rate. Also
+    /// sets the window that corresponds to the rate.
     fn use_rate(&mut self, rate: f64) {
         self.current = rate.clamp(self.min_rate, self.line_rate.bps() as f64);
         let full = self.line_rate.bytes_in(self.base_rtt);

@@ -171,7 +171,8 @@ impl Timely {
         (1.0 - gain) * self.rtt_diff + gain * (rtt.ps() as f64 - last.ps() as f64)
     }
 
-    /// Returns the factor of the decrease at `rtt` and this average; `None` if the rate increases.
+    /// Returns the factor of the decrease at the round-trip time `rtt` and the average `rtt_diff`;
+    /// `None` if the rate increases.
     fn decrease(&self, rtt_diff: f64, rtt: Duration) -> Option<f64> {
         let parameters = &self.parameters;
         let ps = |span: Duration| span.ps() as f64;

@@ -105,7 +105,7 @@ pub struct Bfc {
     table_size: u64,
     /// Entries by egress port and flow hash.
     flows: FxHashMap<(PortIx, u32), Entry>,
-    /// Number of entries at which departed flows are next removed.
+    /// Number of entries at which flows without packets are next removed.
     tidy_at: usize,
     /// Queue length above which packets are counted if no other queue is active.
     thresholds: PerHop<u64>,

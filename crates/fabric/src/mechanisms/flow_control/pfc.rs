@@ -44,7 +44,7 @@ pub enum Relaying {
     #[default]
     Ingress,
     /// Relaying hosts count nothing: a PAUSE or RESUME that arrives at one port is sent out of all
-    /// others (section 2.2.3 of PortFC's paper).
+    /// other ports (section 2.2.3 of PortFC's paper).
     Forward,
 }
 
@@ -265,7 +265,8 @@ impl Pfc {
         }
     }
 
-    /// Passes on changed gates: a class that is closed at any port is stopped at all others.
+    /// Passes on changed gates: if the gate of a class is closed at any port, the peers at all
+    /// other ports must stop the class.
     fn pass_on(&mut self, view: &mut View<'_>) {
         let ports = 0..self.ports.len() as PortIx;
         for port in ports.clone() {

@@ -31,8 +31,9 @@ pub struct CongaConfig {
     /// TCP at 10 Gb/s).
     pub flowlet_timeout: Duration,
     /// Age limit, at least `flowlet_timeout`, of a leaf's records: an older metric counts as 0, and
-    /// the path of a flow without packets for this time is removed. Default 200 us (configurations
-    /// of the ConWeave simulator; others have 500 us, and the paper names 10 ms as an example).
+    /// the path of a flow without packets for this time is removed. Default 200 us (some
+    /// configurations of the ConWeave simulator; other configurations have 500 us, and the paper
+    /// names 10 ms as an example).
     pub aging: Duration,
     /// Bits Q of a metric: a utilisation of 1 is 2^Q, and values above 2^Q - 1 are capped. Default
     /// 3 (paper).

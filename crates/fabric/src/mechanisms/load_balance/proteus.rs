@@ -2,8 +2,8 @@
 //! paths by delay and utilisation. If a path's uplink at the edge is paused, flows leave the path
 //! at once.
 //!
-//! The paper's text was not available: this module follows its abstract, and a public
-//! re-implementation by others in the ConWeave simulator.
+//! The paper's text was not available. This module follows the paper's abstract, and a public
+//! re-implementation in the ConWeave simulator by other authors.
 
 use super::dre::Dre;
 use super::flowlets::{any_of, by_hash};
@@ -55,7 +55,8 @@ pub struct ProteusConfig {
     /// Classes of paths, in the order of preference.
     pub classes: Classes,
     /// Limit below which a path's delay counts as low, in units of half the longest base round-trip
-    /// time. The delay includes the time without queues. Default 1.4 (the re-implementation).
+    /// time. Here, a path's delay includes its delay without queues. Default 1.4 (the
+    /// re-implementation).
     pub low_delay: f64,
     /// Utilisation from which on links are busy, 0 to 1. Default 0.6 (the re-implementation).
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -319,8 +320,8 @@ impl Edge {
         self.measuring.paths.known(edge).expect("it has just been looked for")
     }
 
-    /// Returns the best of some paths to `edge`, drawn from paths that are not stopped, or from all
-    /// if all are stopped. Leaves out `but` if there is another path.
+    /// Draws paths to `edge` among those that are not stopped, or among all paths if all are
+    /// stopped. Returns the best of the drawn paths. Leaves out `but` if there is another path.
     fn best(&mut self, edge: NodeId, but: Option<PathIx>, class: Class, view: &View<'_>) -> Option<PathIx> {
         let Edge { measuring, out, low, busy, config, draws, .. } = self;
         let set = measuring.paths.known(edge)?;

@@ -18,7 +18,7 @@ pub struct InAnyOrderConfig {
     /// drops later packets. Default 65536: at the usual MTU, more than a switch's buffer holds.
     #[schemars(range(min = 1, max = 65_536))]
     pub room: u32,
-    /// Time that a packet may be missing, while later ones arrive, before the receiver sends a
+    /// Time that a packet may be missing, while later packets arrive, before the receiver sends a
     /// NACK. Default: for ever (a lossless fabric delivers delayed packets eventually).
     pub allowance: Option<Duration>,
     /// Retransmission timeout: after this time without progress, the sender goes back to the oldest

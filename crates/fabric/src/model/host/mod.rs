@@ -166,7 +166,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// Fires the timers of reaction points and notification points that are due.
     pub(crate) fn fire_timers(&mut self) {
         let Some(endpoint) = &mut self.node.io.endpoint else { return };
-        // Timers set meanwhile schedule no wake-up; the earliest one does so at the end.
+        // Timers that are set while this function runs schedule no wake-up. At the end, a wake-up
+        // is scheduled for the earliest timer.
         let before = std::mem::replace(&mut endpoint.mechanism_timers.wake_at, self.env.now);
         while let Some(Reverse(timer)) = self.node.endpoint_mut().mechanism_timers.queue.peek().copied() {
             let endpoint = self.node.endpoint_mut();

@@ -17,7 +17,8 @@ pub(super) enum Side {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     next: Side,
-    /// Credit of each side until the other side's turn. Negative if it sent more than its credit.
+    /// Credit of each side until the other side's turn. Negative if the side sent more than its
+    /// credit.
     credit: [i64; 2],
 }
 

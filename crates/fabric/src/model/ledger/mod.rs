@@ -44,7 +44,8 @@ pub struct FlowAccount {
     pub window: Sums,
     /// Number of ACKs that opened a full window.
     pub openings: u64,
-    /// Congestion signals that reached the receiver ([`SignalKind::Mark`]) or the sender (others).
+    /// Congestion signals that reached the receiver ([`SignalKind::Mark`]) or the sender (other
+    /// kinds).
     pub signals: SignalSums,
 }
 

@@ -6,7 +6,7 @@ use crate::ids::QueueIx;
 use crate::model::fifo::Frames;
 use crate::network::spec::SchedulerConfig;
 
-/// Scheduling discipline. The control class has precedence in all of them.
+/// Scheduling discipline. The control class has precedence in every discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheduler {
     RoundRobin,

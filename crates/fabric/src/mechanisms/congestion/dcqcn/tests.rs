@@ -71,8 +71,8 @@ fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
         if tick == 6 || tick == 7 {
             point.on_cnp(at(tick - 1, 300), Cnp::Congested(None));
         }
-        // A CNP exactly at the tick would count for the period that ends there, so query the rate
-        // later.
+        // A CNP exactly at the tick would count for the period that ends at this tick, so query the
+        // rate later.
         point.rate(at(tick, 1));
         alpha *= 255.0 / 256.0;
         if tick == 6 || tick == 7 {

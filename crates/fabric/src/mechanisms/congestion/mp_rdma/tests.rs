@@ -83,8 +83,8 @@ fn every_other_mark_takes_a_packet_from_its_path() {
     assert_eq!(released(&point), [9, 8][..1]);
 }
 
-/// Packet 40 is the highest acknowledged packet. Packet 8 is 32 packets behind it, packet 7 is 33
-/// behind.
+/// Packet 40 is the highest acknowledged packet. Packet 8 is 32 packets behind packet 40, and
+/// packet 7 is 33 packets behind packet 40.
 #[test]
 fn an_ack_too_far_behind_does_not_release_its_path() {
     let mut point = flow(20.0);

@@ -1,6 +1,6 @@
 //! SRCC, sub-RTT congestion control (Hu et al., IEEE Transactions on Industrial Informatics 2024):
-//! a switch notifies the sender of a congested flow directly. It does so only if the flow's packets
-//! share an ingress port with packets that would be victims of a PAUSE.
+//! a switch notifies the sender of a congested flow directly. The switch does so only if the flow's
+//! packets share an ingress port with packets that would be victims of a PAUSE.
 //!
 //! A flow is congested if its queue is longer than a threshold. The threshold depends on the queue
 //! length at which PFC acts and on the delay of the notice. The notice (CNM) names a rate, and the

@@ -24,8 +24,8 @@ pub struct Srcc {
     adjustment: Adjustment,
     /// Base round-trip time. Within this time, the lowest rate of several switches' notices holds.
     base_rtt: Duration,
-    /// Last notice of each egress port within `base_rtt`. If not all of them fit, the latest ones
-    /// are kept.
+    /// Last notice of each egress port within `base_rtt`. If not all of these notices fit, the
+    /// latest are kept.
     #[get_size(ignore)]
     notices: ArrayVec<RecentNotice, MOST_PORTS>,
     /// Growth of the rate between notices, if the base has no recovery of its own.

@@ -11,8 +11,8 @@ fn sender() -> SenderFacts {
     SenderFacts { hops: 4, hop_rtt: us(2), ..testing::sender(Rate::from_gbps(100), us(8)) }
 }
 
-/// Returns options with a target of 10 us for any path and window. The round-trip time is that of
-/// the last packet.
+/// Returns options with a target of 10 us for any path and window. The smoothed round-trip time is
+/// the round-trip time of the last packet.
 fn fixed() -> SwiftConfig {
     let [target, none] = [us(10), Duration::ZERO].map(Some);
     let per_hop = none;
@@ -66,8 +66,8 @@ fn the_target_grows_with_links_and_with_a_smaller_window() {
     }
 }
 
-/// Below the target, the window grows by a packet per acknowledged window. Above it, the window is
-/// multiplied by 1 - 0.8 (delay - target) / delay, or by one half if that is more.
+/// Below the target, the window grows by a packet per acknowledged window. Above the target, the
+/// window is multiplied by 1 - 0.8 (delay - target) / delay, or by one half if that is more.
 #[test]
 fn a_window_grows_below_the_target_and_shrinks_beyond_it() {
     let mut point = reaction_point(fixed(), 10.0);
@@ -141,7 +141,7 @@ fn a_late_ack_changes_nothing() {
     assert_near(ack(12, 12), 100.1 + 2.0 / 100.1);
 }
 
-/// The first round-trip time is 2 us. After it, the past has a weight of three quarters: three
+/// The first round-trip time is 2 us. From then on, the past has a weight of three quarters: three
 /// round-trip times of 10 us give 4, 5.5 and 6.625 us.
 #[test]
 fn pacing_goes_by_the_smoothed_round_trip_time() {

@@ -40,7 +40,8 @@ fn between_the_thresholds_the_gradient_decides() {
     assert_eq!(round_trip(&mut point, 100), 100 * GBPS);
     // The round trip is 4 us longer. The average is 3.5 us, the gradient 0.175, the factor 0.86.
     assert_rate(round_trip(&mut point, 104), 86 * GBPS);
-    // The round trip is as long as the last. The average is 0.4375 us, the factor 0.9825.
+    // The round trip is as long as the last round trip. The average is 0.4375 us, the factor
+    // 0.9825.
     assert_rate(round_trip(&mut point, 104), 84_495 * MBPS);
     // The round trip is 8 us shorter. The average is negative, so the rate grows by 100 Mb/s.
     assert_rate(round_trip(&mut point, 96), 84_595 * MBPS);

@@ -2,10 +2,10 @@
 //! 2025).
 //!
 //! A port whose ordinary queue grows long declares itself a congestion root and notifies its
-//! upstream neighbours. At every port on the way to the root, neighbours isolate packets that will
-//! pass the root in a separate queue. When an isolation queue grows long, its switch notifies its
-//! own upstream neighbours. Only isolation queues are ever paused. A root gives up when it learns
-//! of another root further downstream.
+//! upstream neighbours. At every port on the way to the root, neighbours put packets that will pass
+//! the root into a separate isolation queue. When an isolation queue grows long, its switch
+//! notifies its own upstream neighbours. Only isolation queues are ever paused. A root gives up
+//! when it learns of another root further downstream.
 //!
 //! `frames.rs` has the messages between neighbours, `switch.rs` the rules at switches, and
 //! `host.rs` the rules at hosts. `roots.rs` has the table of roots, `queues.rs` the isolation

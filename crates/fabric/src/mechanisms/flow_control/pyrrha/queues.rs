@@ -126,8 +126,8 @@ impl EgressQueues {
         self.isolations.iter_mut().find(|isolation| isolation.root == root)
     }
 
-    /// Returns true if packets may still move to the queue of `root` from a root that has given up
-    /// for it.
+    /// Returns true if packets may still move to the queue of `root` from the queue of a root that
+    /// has given up in favour of `root`.
     pub(super) fn is_heir(&self, root: PortId) -> bool {
         self.isolations.iter().any(|isolation| isolation.heir == Some(root))
     }
@@ -232,7 +232,7 @@ impl EgressQueues {
         self.sets.as_mut().is_some_and(|sets| sets.is_held(queue))
     }
 
-    /// Returns true if any queue waits for another.
+    /// Returns true if any queue waits for another queue.
     pub(super) fn any_waits(&self) -> bool {
         self.sets.as_ref().is_some_and(|sets| sets.any_waits())
     }
@@ -260,9 +260,9 @@ impl EgressQueues {
 
     /// Calls `flush` for the queues of `roots`, which have just given up, in an order in which
     /// their packets can be moved on. Skips queues shared with other roots, since flushing would
-    /// reorder the others' packets. In a single tier, skips all queues if a moved packet could
-    /// overtake an earlier one: if sets share queues, or if other roots that have given up still
-    /// have queues.
+    /// reorder the packets of the other roots. In a single tier, skips all queues if a moved packet
+    /// could overtake an earlier one: if sets share queues, or if other roots that have given up
+    /// still have queues.
     pub(super) fn flush(&self, roots: &[PortId], mut flush: impl FnMut(QueueIx)) {
         let Some(sets) = &self.sets else {
             let isolations = roots.iter().filter_map(|root| self.get(*root)).filter(|isolation| isolation.bytes > 0);

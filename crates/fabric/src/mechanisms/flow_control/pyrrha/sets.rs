@@ -78,7 +78,8 @@ impl Sets {
         (self.known[number].queue, number)
     }
 
-    /// Records a packet that joined `queue`, in the set `number` if it is not the ordinary queue.
+    /// Records a packet that joined `queue`, in the set `number` if the queue is not the ordinary
+    /// queue.
     pub(super) fn add(&mut self, queue: QueueIx, number: Option<usize>) {
         if self.lanes.len() <= usize::from(queue) {
             self.lanes.resize_with(usize::from(queue) + 1, Lane::default);
@@ -144,7 +145,7 @@ impl Sets {
         is_held
     }
 
-    /// Returns true if any queue waits for another.
+    /// Returns true if any queue waits for another queue.
     pub(super) fn any_waits(&self) -> bool {
         self.waiting > 0
     }

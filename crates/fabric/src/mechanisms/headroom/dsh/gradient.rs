@@ -172,7 +172,7 @@ impl Tables {
     }
 
     /// Returns the logarithm of `number`, which is not 0, with [`LOG_BITS`] fraction bits: the
-    /// whole part from its leading one, the fraction from the following bits.
+    /// position of the leading one bit gives the whole part, the bits after it give the fraction.
     fn log2(&self, number: u64) -> i64 {
         let whole = number.ilog2();
         let behind = (number << (63 - whole)) << 1;

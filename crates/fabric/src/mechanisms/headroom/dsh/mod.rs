@@ -1,10 +1,10 @@
 //! DSH, dynamic and shared headroom (Shan et al., IEEE Transactions on Networking 2025).
 //!
 //! Worst-case headroom is reserved once per port, as *insurance*. Apart from private bytes, the
-//! rest of the buffer is one pool for the queues' footroom and headroom. Other schemes have a pool
-//! for each of these. A queue is paused early enough that the pool still has the headroom that the
-//! queue will probably need. A port as a whole is paused when its queues together have used up
-//! their share: the bytes on the wire then fit into the insurance.
+//! rest of the buffer is one pool for the queues' footroom and headroom. Other schemes have
+//! separate pools for footroom and headroom. A queue is paused early enough that the pool still has
+//! the headroom that the queue will probably need. A port as a whole is paused when its queues
+//! together have used up their share: the bytes on the wire then fit into the insurance.
 
 mod gradient;
 

@@ -159,7 +159,7 @@ impl Detector {
     }
 
     /// Processes a packet that has left a congested queue, which now holds `length` bytes. Returns
-    /// the messages about flows that were congested there.
+    /// the messages about flows that were congested in this queue.
     pub(super) fn release(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> Vec<Message> {
         let root = view.port(packet.egress).id();
         if self.is_below(packet, length, view) {
@@ -218,8 +218,9 @@ impl Detector {
         view.threshold(packet.ingress(), packet.ingress_class()).map_or(u64::MAX, |bound| bound / 2)
     }
 
-    /// Returns the growth of a packet's queue until a notice has reached the source and earlier
-    /// packets have arrived: the integrals of Equation 4 less 2 d C.
+    /// Returns the predicted growth of a packet's queue: the integrals of Equation 4 less 2 d C.
+    /// The prediction lasts until a notice sent now has reached the source, and packets that the
+    /// source sent before have arrived.
     fn growth(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
         let round = self.round[packet.egress];
         // The packet's route already counts the link after this switch.

@@ -104,7 +104,7 @@ fn least<T: Copy>(paths: impl Iterator<Item = (T, Duration)> + Clone, draws: &mu
     any_of(paths.filter(|(_, delay)| *delay == least).map(|(path, _)| path), draws)
 }
 
-/// Returns the best path for a flow that needs one.
+/// Returns the best path for a flow that needs a path.
 fn best(
     paths: impl Iterator<Item = (PathIx, Duration)> + Clone,
     set: &PathSet,

@@ -145,7 +145,7 @@ impl Isolation {
     }
 
     /// Releases the path with the fewest flows among those that are not extra, the last created
-    /// among equals. Its flows get another path.
+    /// among equals. The flows on this path get another path.
     fn release_one(&mut self) {
         let flows_of = |path: &Ascent| self.flows.values().filter(|entry| entry.path == Some(*path)).count();
         if let Some(released) = self.needed_ones().rev().min_by_key(flows_of) {

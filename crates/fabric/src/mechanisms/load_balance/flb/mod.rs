@@ -55,9 +55,10 @@ pub enum DelayOf {
     OneWay,
 }
 
-/// Condition on which a packet leaves its flow's path for a faster one, at a gap to the previous
-/// packet (Algorithm 1, lines 9 to 12). "Now" is the delay of the flow's path at this packet, "met"
-/// the delay that the previous packet met there.
+/// Condition on which a packet leaves its flow's path for a faster path (Algorithm 1, lines 9 to
+/// 12). "Gap" is the time since the flow's previous packet, "delay" the delay of the faster path.
+/// "Now" is the present delay of the flow's path, "met" the delay that the previous packet met on
+/// the flow's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rerouting {
@@ -160,7 +161,7 @@ pub struct FlbConfig {
     /// Unit of the ageing counter that measures the gap between two packets of a flow (section 3.4;
     /// the paper names no unit). Gaps are rounded down. Default: gaps are exact.
     pub gap_unit: Option<Duration>,
-    /// Condition on which a packet leaves its flow's path for a faster one.
+    /// Condition on which a packet leaves its flow's path for a faster path.
     pub rerouting: Rerouting,
     /// Choice among paths of equal delay for a flow that needs a path.
     pub ties: Ties,

@@ -1,7 +1,7 @@
-//! Whole paths from an edge switch to the others, and their measured delays: FLB and Proteus choose
-//! among these paths.
+//! Whole paths from an edge switch to the other edge switches, and the measured delays of these
+//! paths. FLB and Proteus choose among these paths.
 //!
-//! Packets carry their chosen path (source routing) if it fits into a route.
+//! Packets carry their chosen path (source routing) if the path fits into a route.
 
 mod delay;
 mod echo;
