@@ -79,7 +79,7 @@ pub trait BufferPolicy: BufferAccounts + Send {
     fn release(&mut self, packet: &PacketContext<'_>, now: Time);
 
     /// Returns the present size at which an ingress queue is full (X_off). `None` if the queue has
-    /// no threshold: its class is lossy, or the policy bounds other queues.
+    /// no threshold: the queue's class is lossy, or the policy bounds egress queues only.
     fn threshold(&self, _ingress: PortIx, _class: Class) -> Option<u64> {
         None
     }
