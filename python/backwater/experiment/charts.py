@@ -163,7 +163,9 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
     if not curves:
         return vega.placeholder(chart.title, "No run has this measure.")
     axes = (style.with_unit(chart.measure, content.measures[chart.measure].display_unit), "share of runs")
-    return _steps(chart, pl.concat(curves), content, axes, "over seeds; runs without it count as well")
+    return _steps(
+        chart, pl.concat(curves), content, axes, "distribution over seeds; runs without a value count in the total"
+    )
 
 
 def _steps(

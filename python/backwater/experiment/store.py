@@ -243,7 +243,7 @@ class Store:
         for part in ("points", "failed", "running"):
             place = self.directory / part
             if os.path.lexists(place) and not place.is_dir():
-                raise StoreError(f"{place} is not a directory: move it away")
+                raise StoreError(f"{place} is not a directory: move this file away")
 
     def _clear(self, key: str) -> None:
         for rest in self._running.glob(f"{key}-*"):
