@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Wall time between two progress reports; also the maximum delay of ^C.
 REPORT_INTERVAL_MS = 100.0
-# Errors of file systems that cannot lock a directory.
+# Error numbers of file systems that cannot lock a directory.
 _LOCK_UNSUPPORTED: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
 # Maximum number of partitions of a network.
 MAX_THREADS = 1024

@@ -21,9 +21,9 @@ from backwater.views.view import WORST, View, more
 
 # Maximum number of flows considered as culprits, most bytes first.
 SUSPECTS: Final = 2000
-# Culprit flows named in a table cell.
+# Maximum number of culprit flows in a table cell.
 FEW: Final = 4
-# Ports named in a table cell.
+# Maximum number of ports in a table cell.
 FEW_PORTS: Final = 3
 # Names of congestion signals.
 _SIGNALS: Final = {"mark": "marks at", "load": "load at", "delay": "delay at", "notice": "notices about"}

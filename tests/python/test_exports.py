@@ -253,7 +253,7 @@ class Drawn:
         self.slices: dict[tuple[str, ...], list[tuple[int, int, str]]] = defaultdict(list)
         self.instants: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
         self.counters: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
-        # Start, end and time by arrow.
+        # Track and time of the start of every arrow and of its end, by the id of the arrow.
         self.arrows_from: dict[int, tuple[tuple[str, ...], int]] = {}
         self.arrows_to: dict[int, tuple[tuple[str, ...], int]] = {}
         opened: dict[int, list[tuple[int, str]]] = defaultdict(list)

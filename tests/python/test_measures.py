@@ -35,7 +35,7 @@ def measure_of(text: str) -> ResultMeasure:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # Three flows of conftest finished in the window, in 2, 4 and 3 µs.
+        # Three flows of the small result finished in the window, in 2, 4 and 3 µs.
         ('kind = "flows"', 3.0),
         ('kind = "flows", role = "vulnerable"', 3.0),
         ('kind = "flows", src = ["h0"], stat = "max"', 3.0),
@@ -350,7 +350,7 @@ def test_relaying_hosts_count_as_hosts_and_have_a_buffer(result: Result) -> None
     result.topology.nodes = result.topology.nodes.with_columns(layer=0)
     relayed = measure_of('kind = "relayed"')
     assert relayed.evaluate(result) == pytest.approx(0.2)
-    # Another port of h0 with 62.5 KB, of which 37.5 are relayed.
+    # Another port of h0 with 62.5 KB, of which 37.5 KB are relayed.
     other = result.ports.tail(1).with_columns(pl.lit(1, pl.UInt16).alias("port"))
     result.ports = pl.concat([result.ports, other])
     assert relayed.evaluate(result) == pytest.approx(0.4)

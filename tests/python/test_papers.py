@@ -115,7 +115,7 @@ def test_srcc_hardly_needs_pauses_and_a_queue_is_short_again_soon(tmp_path: Path
 
     Takes 7 s. With less time before the burst, or fewer spines, SRCC's rates have not yet converged at the burst.
     """
-    # The burst starts at 2 ms instead of 5 ms, and the run ends 1 ms later instead of 3 ms.
+    # The burst starts at 2 ms instead of 5 ms. The run ends 1 ms after the burst instead of 3 ms.
     sooner = {'"5 ms"': '"2 ms"', '"8 ms"': '"3 ms"', '"4.5 ms"': '"1.5 ms"'}
 
     def taken(name: str, workload: str, scheme: str) -> float:

@@ -194,7 +194,7 @@ class Record(Table):
 
     @classmethod
     def of(cls, study: Study, store: Store, known: Mapping[Point, Run] | None = None) -> Self:
-        """Makes a record of the runs in a store; `known` saves evaluating the runs again. Raises ResultError."""
+        """Makes a record of the runs in a store; `known` holds runs that are already evaluated. Raises ResultError."""
         build = _core.build_info()
         return cls(
             scale=study.scale,

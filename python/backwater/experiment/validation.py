@@ -79,7 +79,7 @@ def fail(path: Path, document: _core.Document, diagnostics: Iterable[Diagnostic]
 
 
 def parse(path: Path, model: type[AnyTable]) -> tuple[AnyTable, _core.Document]:
-    """Reads a file of experiments as a model.
+    """Reads an experiment file or a file of choices, and returns its model.
 
     Raises:
         ScenarioError: With all errors of the file.
@@ -98,7 +98,7 @@ def parse(path: Path, model: type[AnyTable]) -> tuple[AnyTable, _core.Document]:
         fail(path, document, {each.path: each for each in reversed(wrong)}.values())
 
 
-# --- Measures and charts against a scenario
+# --- Checks of measures and charts against a scenario
 
 
 def _selections(content: Content) -> Iterator[tuple[Keys, Selection]]:

@@ -180,7 +180,7 @@ class _Reader:
         self._errors: list[str] = []
         self._gaps: list[str] = []
         self._warnings: list[str] = []
-        # Line of every table, entry and field by place, e.g. `PORT|Ethernet0|mtu`.
+        # Line number of every table, entry and field by place, e.g. `PORT|Ethernet0|mtu`.
         self._places: dict[str, int] = {}
         for key, line in keys:
             place = "|".join(key)
@@ -424,7 +424,7 @@ class _Reader:
                 self._gaps.append(f"{name}: priority {_listed(unused)} has headroom, but PFC is off")
 
     def _shared_headroom(self, pools: Mapping[str, dict[str, Any]], groups: tuple[PriorityGroups, ...]) -> int | None:
-        """Returns the headroom pool: `xoff` of the lossless pool, or all headroom over `over_subscribe_ratio`."""
+        """Returns the headroom pool: `xoff` of the lossless pool, or all headroom divided by `over_subscribe_ratio`."""
         ratios = [
             self._number(f"DEFAULT_LOSSLESS_BUFFER_PARAMETER|{name}", entry, "over_subscribe_ratio", 0, most=100)
             for name, entry in self._table("DEFAULT_LOSSLESS_BUFFER_PARAMETER").items()

@@ -132,7 +132,7 @@ def _row_of(result: ResultDirectory, flow: int) -> dict[str, Any]:
 
 
 def _waits_of(result: ResultDirectory, flow: int) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
-    """Returns the waits of a flow by part, with the number of packets added up; None if not recorded."""
+    """Returns the waits of a flow by part, each with the number of packets that it sums; None if not recorded."""
     rows = result.waits.filter(pl.col("flow") == flow)
     if rows.is_empty() or not reasons.are_recorded(result):
         return None

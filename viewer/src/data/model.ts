@@ -158,7 +158,7 @@ export interface Victim {
   /** Time until the flow was complete or the run ended. */
   taken: number;
   isComplete: boolean;
-  /** Time taken relative to that on an idle fabric. */
+  /** `taken` divided by the time of the flow on an idle fabric. */
   slowdown: number;
   blocked: number;
 }

@@ -12,7 +12,7 @@ from typing import Final
 from backwater.experiment.executors.stoppable import Stoppable
 from backwater.experiment.store import LOG_FILE
 
-# Arguments of Python that run the job in a directory.
+# Arguments of the Python interpreter that run the job in a directory.
 _WORKER: Final = ("-m", "backwater.experiment.worker")
 
 

@@ -18,7 +18,7 @@ from backwater.experiment.executors.executor import ExecutorError, LostError, re
 from backwater.experiment.executors.local import perform
 from backwater.experiment.executors.stoppable import Stoppable
 
-# Default number of jobs in the queue.
+# Default number of jobs in the batch system's queue.
 _WIDTH: Final = 64
 
 

@@ -113,7 +113,7 @@ class Cdf(Distribution, FlowFilter):
 
 
 class IngressCdf(Ingress, Distribution):
-    """Distributions of a value of the ingress probe, over all seeds, as for the measure `ingress`."""
+    """Distributions, over all seeds, of a value that the ingress probe records; values as for the measure `ingress`."""
 
     kind: Literal["ingress"]
 

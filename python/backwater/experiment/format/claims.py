@@ -34,7 +34,7 @@ class Comparison(Table):
 
 
 class Range(Table):
-    """The smallest and the largest effect in a paper.
+    """The smallest and the largest effect that a paper states.
 
     Attributes:
         least: Bound for every place.
@@ -90,6 +90,6 @@ class Claim(Table):
         return self.paper.startswith(NO_FIGURE)
 
     def needs(self, place: Mapping[str, str]) -> bool:
-        """True if the claim needs a place, as a value or as a baseline."""
+        """True if the claim needs the measures of a place, for its value or for its baseline."""
         other = {axis: names for axis, names in self.at.items() if axis not in self.to} | self.to
         return matches(place, self.at) or (bool(self.to) and matches(place, other))

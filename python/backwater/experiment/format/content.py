@@ -28,7 +28,7 @@ class About(Table):
 
 
 class Scale(Table):
-    """A size of the experiment.
+    """A scale of the experiment, for example short runs or all runs of the paper.
 
     Attributes:
         seeds: Seeds of every point.

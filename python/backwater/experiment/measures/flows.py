@@ -119,5 +119,5 @@ def _column(flows: pl.DataFrame, value: str) -> pl.Series:
 
 
 def at_ideal_times(flows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the flows with ideal completion times; flows without an end have none."""
+    """Returns the flows with their ideal times as completion times; endless flows have none."""
     return flows.with_columns(fct_ps=pl.col("ideal_fct_ps"), slowdown=pl.lit(1.0))

@@ -31,7 +31,7 @@ class Balancing(Window):
     nodes: Names | None = None
 
     def over_time(self, result: ResultDirectory) -> pl.DataFrame:
-        """Returns the entries of the selected load balancers together at every sample: `time_ps`, `count`."""
+        """Returns the sum of the entries of the selected load balancers at every sample: `time_ps`, `count`."""
         entries = result.balancing.filter(pl.col("what").cast(pl.String) == self.what)
         selected = entries if self.nodes is None else named(entries, "node", self.nodes)
         return at_every_sample(result, selected.group_by("time_ps").agg(pl.col("count").sum()), self)
@@ -43,7 +43,7 @@ class BalancingMeasure(StatisticMeasure, Balancing):
     kind: Literal["balancing"]
 
     def values(self, result: ResultDirectory) -> pl.Series:
-        """Returns the number at each sample."""
+        """Returns the number of entries at each sample."""
         return self.over_time(result)["count"]
 
 

@@ -62,7 +62,7 @@ class StatisticMeasure(ResultMeasure):
 
     @property
     def value_unit(self) -> str:
-        """Unit of the values: `unit_of_values`, unless a subclass has several."""
+        """Unit of the values: `unit_of_values`, unless a subclass has several units."""
         return self.unit_of_values
 
     @abstractmethod

@@ -19,7 +19,7 @@ def named(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFram
 
 
 def chosen_ports(topology: Topology, texts: Sequence[str]) -> pl.DataFrame:
-    """Returns the egress ports that match, as rows of `egress_ports`; a port that matches twice occurs twice."""
+    """Returns the ports that match any text, as rows of `egress_ports`; a port that matches two texts occurs twice."""
     known = topology.egress_ports
     parts = []
     for node, peer, number in map(port_parts, texts):

@@ -54,7 +54,7 @@ class Selection(Table):
 
 
 class FlowFilter(Selection):
-    """Flows; all conditions must hold.
+    """A filter of flows. A flow passes if all conditions hold.
 
     Attributes:
         role: Role of the flow.

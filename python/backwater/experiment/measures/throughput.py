@@ -64,7 +64,7 @@ class Throughput(Selection):
 
     @property
     def required_data(self) -> Sequence[str]:
-        """Samples, and for flows samples of payload."""
+        """Names of the required data: samples and, for flows, samples of payload."""
         return ("samples", "goodput") if self.of_flows else ("samples",)
 
     def over_time(self, result: ResultDirectory, window: Window) -> pl.DataFrame:
@@ -80,7 +80,7 @@ class Throughput(Selection):
 
 
 class ThroughputMeasure(ResultMeasure, Window, Throughput):
-    """The mean rate during a window in Gb/s, or the mean utilisation of links.
+    """The mean rate in Gb/s during a window, or the mean utilisation of links.
 
     The part of the window that was not simulated counts as idle.
 
