@@ -351,7 +351,7 @@ def profile(field: str, value: object) -> Callable[[dict[str, Any]], object]:
         (drop("PORT", "Ethernet0", "speed"), "PORT|Ethernet0: speed is missing"),
         (put("CABLE_LENGTH", "AZURE", "Ethernet0", "40"), 'Ethernet0: "40" must be a length in metres'),
         (put("CABLE_LENGTH", "AZURE", "Ethernet0", "9" * 400 + "m"), "must be a length in metres"),
-        (put("CABLE_LENGTH", "SPINE", "Ethernet0", "300m"), "Ethernet0 has different lengths in two tables"),
+        (put("CABLE_LENGTH", "SPINE", "Ethernet0", "300m"), "Ethernet0 has different cable lengths in two tables"),
         (put(_QOS, "Ethernet0", "pfc_enable", "3,9"), 'pfc_enable = "3,9": must be priorities from 0 to 7'),
         (put(_QOS, "Ethernet0", "pfc_enable", "²"), "must be priorities from 0 to 7"),
         (put(_QOS, "Ethernt0", "pfc_enable", "3"), 'PORT_QOS_MAP|Ethernt0: unknown port "Ethernt0"; did you mean'),

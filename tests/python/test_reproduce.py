@@ -22,7 +22,7 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     assert "Incasts (in %):\n\n| bytes | mean |\n|---|---|\n| 10 | " in page
     assert "Incasts" in outcome.stdout
     assert re.search(
-        r"Charts: results/someone-paper\. \d+ s; 4 runs simulated, 0 taken from the store\.", outcome.stdout
+        r"Charts: results/someone-paper\. Took \d+ s; 4 runs simulated, 0 taken from the store\.", outcome.stdout
     )
     words = " ".join(page.split())
     assert "Scale paper; seed 1; 4 runs" in words

@@ -31,7 +31,8 @@ def new(
         typer.Option(
             "--like",
             metavar="NAME",
-            help="Template: a scenario, e.g. victim, or an experiment, e.g. PAPER/FIGURE; an unknown name lists all.",
+            help="Template: a scenario, e.g. victim, or an experiment, e.g. PAPER/FIGURE. An unknown name lists all "
+            "templates.",
             autocompletion=_names,
         ),
     ] = None,

@@ -118,7 +118,7 @@ def reproduce(
     for table in (table for figure in figures for table in figure.tables):
         console.out.print(console.table(table))
     wall = time.monotonic() - begin
-    console.out.print(Text(f"Charts: {directory}. {wall:.0f} s; {about}."), soft_wrap=True)
+    console.out.print(Text(f"Charts: {directory}. Took {wall:.0f} s; {about}."), soft_wrap=True)
     if markdown is not None:
         text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent, Paper.find(files[0]))
         console.write(markdown, text)

@@ -56,7 +56,7 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
     for view in tables:
         console.out.print(console.table(view))
     cpu = sum(cache.cpu_seconds.values())
-    took = f"{time.monotonic() - begin:.0f} s; CPU time of all runs, reused ones included: {cpu:.0f} s"
+    took = f"Took {time.monotonic() - begin:.0f} s; CPU time of all runs, including reused runs: {cpu:.0f} s"
     console.out.print(Text(took), soft_wrap=True)
     if recording:
         console.written(ReadingsRecord.of(paper, tables, cpu).write(paper))

@@ -319,7 +319,7 @@ class _Reader:
                     self._add_error(place, f"{name}: {error}")
                     continue
                 if lengths.get(name, length) != length:
-                    self._add_error(place, f"{name} has different lengths in two tables")
+                    self._add_error(place, f"{name} has different cable lengths in two tables")
                 lengths[name] = length
         return lengths
 
