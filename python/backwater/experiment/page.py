@@ -28,7 +28,7 @@ _ABOUT: Final = (
     "Values are means over seeds, with half the width of the 95 % confidence interval (±) if there are several seeds. "
     "A claim can hold at several places, for example at several loads. "
     "Parentheses hold the place and the two values that the claim compares.",
-    "* **paper**: the value in the paper.",
+    "* **paper**: the number in the paper. \"No figure\" means that the paper gives no number; the bound is then ours.",
     "* **of record**: our value under the reading of record, that is with our choice for every detail that the paper "
     "leaves open. For a claim about several places, the cell has the values at the worst and the best place.",
     "* **verdict**: result of the comparison of our value with the paper's; of the worst place, if there are several.",
