@@ -39,7 +39,7 @@ SCHEMA_VERSION: Final[int]
 # Causes of drops: keys of `drops` in `run.json`.
 DROP_CAUSES: Final[tuple[str, ...]]
 # Version of the viewer's files, increased with every change of their format.
-VIEW_VERSION: Final[int]
+VIEW_VERSION: Final[str]
 # Index of the viewer's files, their source tables, and their names.
 VIEW_INDEX: Final[str]
 VIEW_TABLES: Final[tuple[str, ...]]

@@ -10,6 +10,7 @@ import pytest
 
 import backwater
 from backwater import Result, Scenario, _core, victims, view_files
+from small_result import seal, write_result
 from traced import INCAST
 
 # Simulate the runs once, in one worker.
@@ -276,6 +277,7 @@ def test_flows_are_sorted_and_refer_to_their_waits_and_signals(result: Result, v
     written = pl.read_parquet(view / "flows.parquet")
     listed = json.loads((view / _core.VIEW_INDEX).read_text())["flows"]["listed"]
     assert {"paused_ps", "delivered_bytes"} <= listed.keys()
+    assert all(listed.values())
     nodes = result.topology.nodes["name"].to_list()
     places = {(node, port): place for place, node, port in ports(result).iter_rows()}
     assert not result.signals.is_empty()
@@ -301,6 +303,21 @@ def test_flows_are_sorted_and_refer_to_their_waits_and_signals(result: Result, v
             first, count = int(found[f"{name}_row"]), int(found[f"{name}_rows"])
             assert set(table[first : first + count]["flow"]) == ({row["id"]} if count else set())
             assert count == table.filter(flow=row["id"]).height
+
+
+def test_columns_without_a_meaning_are_listed(tmp_path: Path) -> None:
+    result = Result.load(write_result(tmp_path / "small"))
+    index = json.loads((view_files.prepare(result) / _core.VIEW_INDEX).read_text())
+    assert {"paused_ps", "delivered_bytes"} <= index["flows"]["listed"].keys()
+    assert set(index["flows"]["listed"].values()) == {None}
+
+
+def test_unreadable_meanings_are_an_error(tmp_path: Path) -> None:
+    directory = write_result(tmp_path / "small")
+    flows = pl.read_parquet(directory / "flows.parquet")
+    flows.write_parquet(directory / "flows.parquet", metadata={"columns": "{"})
+    with pytest.raises(OSError, match=r"flows\.parquet: .*EOF while parsing"):
+        view_files.prepare(Result.load(seal(directory)))
 
 
 def test_causes_are_sorted_by_the_time_they_paused_others(result: Result, view: Path) -> None:

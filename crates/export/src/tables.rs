@@ -40,12 +40,19 @@ pub(crate) fn row_count(path: &Path) -> Result<u64, ExportError> {
     Ok(file.metadata().file_metadata().num_rows() as u64)
 }
 
-/// Returns the meanings of the columns of a table, by name.
-pub(crate) fn meanings(path: &Path) -> Result<Map<String, Value>, ExportError> {
+/// Returns the columns of a table by name, each with its meaning; null if the table has none.
+pub(crate) fn columns(path: &Path) -> Result<Map<String, Value>, ExportError> {
     let file = open(path).map_err(read_error(path))?;
-    let metadata = file.metadata().file_metadata().key_value_metadata();
-    let columns = metadata.into_iter().flatten().find(|pair| pair.key == "columns");
-    Ok(columns.and_then(|pair| serde_json::from_str(pair.value.as_ref()?).ok()).unwrap_or_default())
+    let metadata = file.metadata().file_metadata();
+    let stated = metadata.key_value_metadata().into_iter().flatten().find(|pair| pair.key == "columns");
+    let mut meanings: Map<String, Value> = match stated.and_then(|pair| pair.value.as_ref()) {
+        Some(text) => {
+            serde_json::from_str(text).map_err(|error| read_error(path)(ParquetError::External(error.into())))?
+        }
+        None => Map::new(),
+    };
+    let names = metadata.schema().get_fields().iter().map(|column| column.name());
+    Ok(names.map(|name| (name.to_owned(), meanings.remove(name).unwrap_or_default())).collect())
 }
 
 /// Calls `handle` with each row group of a table. With a `window`, skips row groups whose

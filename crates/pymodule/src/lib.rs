@@ -506,7 +506,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Estimate>()?;
     module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
     module.add("DROP_CAUSES", PyTuple::new(module.py(), DropCause::ALL.map(DropCause::name))?)?;
-    module.add("VIEW_VERSION", view::VERSION)?;
+    module.add("VIEW_VERSION", view::version())?;
     module.add("VIEW_INDEX", view::INDEX)?;
     module.add("VIEW_TABLES", PyTuple::new(module.py(), view::TABLES)?)?;
     module.add("VIEW_FILES", PyTuple::new(module.py(), view::FILES)?)?;

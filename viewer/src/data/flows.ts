@@ -61,7 +61,7 @@ function foundAt(read: Columns, row: number): Found {
     finish: known("finish"),
     idealFct: known("ideal_fct"),
     slowdown: known("finish") === null ? null : known("slowdown"),
-    value: known,
+    values: Object.fromEntries(Object.keys(read).map((column) => [column, known(column)])),
     path: Array.isArray(path) ? path.map(Number) : [],
   };
   const rows = (table: string): [number, number] => {

@@ -142,8 +142,8 @@ export interface Flow {
   finish: number | null;
   idealFct: number | null;
   slowdown: number | null;
-  /** Returns the value of a column in `Info.flowColumns`; null if it is missing. */
-  value: (column: string) => number | null;
+  /** Numbers in the flow's row, by column; null if unknown. */
+  values: Record<string, number | null>;
   /** Egress ports on the path; empty if the path is unknown. */
   path: number[];
 }
@@ -232,8 +232,8 @@ export interface Info {
   /** Time between two samples; 0 without samples. */
   sampleInterval: number;
   flows: number;
-  /** Meanings of the further columns of `flows.parquet` that views list, by name. */
-  flowColumns: Record<string, string>;
+  /** Meanings of further columns of `flows.parquet` that views list, by name; null if unknown. */
+  flowColumns: Record<string, string | null>;
   deadlock: { onset: number; cycle: DeadQueue[] } | null;
   /** True if pauses were recorded. */
   hasPauses: boolean;

@@ -14,7 +14,7 @@ const MOST: usize = 1000;
 
 /// Columns of whole numbers of `flows.parquet` that the viewer lists for a flow, under their names.
 /// Formats follow from the units that the names imply, and tooltips from the columns' meanings.
-const LISTED: &[&str] = &["paused_ps", "blocked_ps", "delivered_bytes", "retransmitted_bytes"];
+pub(super) const LISTED: &[&str] = &["paused_ps", "blocked_ps", "delivered_bytes", "retransmitted_bytes"];
 
 /// Rows of each flow in a table with consecutive rows per flow: the first row, and the number of
 /// rows.
@@ -64,8 +64,8 @@ struct Flow {
     finish: Option<u64>,
     ideal: Option<u64>,
     blocked: u64,
-    /// Values of [`Flows::listed`].
-    listed: Vec<Option<u64>>,
+    /// Values of [`Flows::listed`], NaN for null.
+    listed: [f64; LISTED.len()],
     path: Vec<u32>,
 }
 
@@ -92,9 +92,9 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// Creates an empty collection for a table whose columns have the given meanings.
-    pub(super) fn new(mut meanings: Map<String, Value>) -> Flows {
-        let listed = LISTED.iter().filter_map(|column| meanings.remove_entry(*column)).collect();
+    /// Creates an empty collection for a table with the given columns.
+    pub(super) fn new(mut columns: Map<String, Value>) -> Flows {
+        let listed = LISTED.iter().filter_map(|column| columns.remove_entry(*column)).collect();
         Flows { listed, ..Flows::default() }
     }
 
@@ -112,6 +112,8 @@ impl Flows {
                 node = run.links.get(&(node, port)).map_or(node, |link| link.to.0);
             }
             let (tag, role) = (self.word(tag.at(row)), role.get(row).map(|role| self.word(role)));
+            let mut values = [f64::NAN; LISTED.len()];
+            values.iter_mut().zip(&listed).for_each(|(value, column)| *value = or_nan(column.get(row)));
             self.flows.push(Flow {
                 id: id.at(row),
                 tag,
@@ -124,7 +126,7 @@ impl Flows {
                 finish: finish.get(row),
                 ideal: ideal.get(row),
                 blocked: blocked.at(row),
-                listed: listed.iter().map(|column| column.get(row)).collect(),
+                listed: values,
                 path: way,
             });
         }
@@ -140,8 +142,8 @@ impl Flows {
         }) as u32
     }
 
-    /// Writes `flows.parquet` into `output`. Returns the number of flows and the most affected
-    /// ones.
+    /// Writes `flows.parquet` into `output`. Returns the number of flows, the meanings of listed
+    /// columns, and the most affected flows.
     pub(super) fn write(mut self, output: &Path, told: &Told, end: u64) -> Result<Value, ExportError> {
         self.flows.sort_unstable_by_key(|flow| flow.id);
         let columns = ["id", "src", "dst", "class"].iter().map(|name| field::<i32>(name, false));
@@ -177,9 +179,7 @@ impl Flows {
         ];
         columns.extend([words(&|flow| Some(flow.tag)), words(&|flow| flow.role)]);
         columns.extend(NUMBERS.iter().map(numbers));
-        columns.extend(
-            (0..self.listed.len()).map(|i| Column::required(flows.iter().map(move |flow| or_nan(flow.listed[i])))),
-        );
+        columns.extend((0..self.listed.len()).map(|i| Column::required(flows.iter().map(move |flow| flow.listed[i]))));
         columns.push(Column::lists(flows.iter().map(|flow| Some(flow.path.iter().map(|port| *port as i32)))));
         columns
     }

@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Version of the files. Increase it with every change of their format.
-pub const VERSION: u32 = 4;
+/// Version of the format of the files. Increase it with every change of the format.
+const VERSION: u32 = 4;
 /// File with the checksums of the tables.
 pub const INDEX: &str = "index.json";
 /// Tables from which the files are derived.
@@ -52,6 +52,13 @@ pub const FILES: [&str; 9] = [
     "flows.parquet",
     "senders.parquet",
 ];
+
+/// Returns the version of the files: that of their format, and the columns of flows that the index
+/// lists. Files of another version are derived again.
+pub fn version() -> String {
+    format!("{VERSION}, flows: {}", flows::LISTED.join(", "))
+}
+
 /// Number of bins that form a bin of the next level.
 const BRANCHING: u32 = 4;
 /// Maximum number of bins of the highest level.
@@ -124,7 +131,7 @@ pub fn build(directory: &Path, output: &Path, tell: Tell<'_>) -> Result<(), Expo
     let events = source.events(output)?;
     let size = |file: &&str| Some(((*file).to_owned(), fs::metadata(output.join(file)).ok()?.len()));
     let index = json!({
-        "version": VERSION,
+        "version": version(),
         "files": FILES.iter().filter_map(size).collect::<BTreeMap<_, _>>(),
         "of": source.run.sums(&TABLES),
         "sample_ps": source.run.sample_ps,
@@ -201,13 +208,13 @@ impl Source<'_> {
         pauses.finish()
     }
 
-    /// Writes flows. Returns the most affected flows.
+    /// Writes flows. Returns the index of the flows.
     fn flows(&mut self, output: &Path) -> Result<Value, ExportError> {
         let mut told = flows::Told::default();
         self.read("waits", |rows, _| told.waits.read(rows))?;
         self.read("signals", |rows, _| told.signals.read(rows))?;
-        let meanings = self.path("flows").map_or(Ok(Map::new()), |path| tables::meanings(&path))?;
-        let mut flows = flows::Flows::new(meanings);
+        let columns = self.path("flows").map_or(Ok(Map::new()), |path| tables::columns(&path))?;
+        let mut flows = flows::Flows::new(columns);
         self.read("flows", |rows, run| flows.read(rows, run))?;
         flows.write(output, &told, self.run.end_ps)
     }

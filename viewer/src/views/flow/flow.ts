@@ -15,6 +15,10 @@ import { type PortPauses, SwimLanes } from "./swim";
 
 /** Formats by the unit that a column's name implies. */
 const FORMATS: Record<string, (value: number | null) => string> = { ps: duration, bytes: size, bps: rate };
+const UNIT = /_(ps|bytes|bps)$/;
+
+/** Returns the label of a column: its name in words, without the unit. */
+const labelOf = (column: string): string => column.replace(UNIT, "").replaceAll("_", " ");
 
 export function flow(context: Context): View {
   const { data, store } = context;
@@ -194,10 +198,11 @@ export function flow(context: Context): View {
       ["slowdown", ratio(flow.slowdown), "slowdown", flow.slowdown],
     ];
     const listed = Object.entries(data.info.flowColumns).flatMap(([column, meaning]) => {
-      const [name = column, unit = ""] = column.split(/_(ps|bytes|bps)$/);
-      const value = flow.value(column);
+      const value = flow.values[column] ?? null;
+      const unit = UNIT.exec(column)?.[1] ?? "";
       const text = FORMATS[unit]?.(value) ?? (value === null ? DASH : count(value));
-      return fact(name.replaceAll("_", " "), text, column, value, meaning);
+      const title = meaning?.replace(/`(\w+)`/g, (_, other: string) => `“${labelOf(other)}”`);
+      return fact(labelOf(column), text, column, value, title);
     });
     return [
       ...items.flatMap((item) => fact(...item)),
