@@ -29,7 +29,8 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, diagnostics: &mut V
         for link in links(i, fault, (a, b), graph, diagnostics) {
             if resolved.iter().any(|other| other.link == link && down <= other.up && other.down <= up) {
                 let message = format!(
-                    "overlaps or directly follows another failure of the link between \"{}\" and \"{}\"",
+                    "overlaps or touches another failure of the link between \"{}\" and \"{}\": the link must \
+                     be up between two failures",
                     fault.link[0], fault.link[1]
                 );
                 diagnostics.push(Diagnostic::error(format!("faults[{i}].down"), message));

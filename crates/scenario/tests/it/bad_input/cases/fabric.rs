@@ -28,8 +28,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[network]",
         "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
-        &["s.toml:23:8: error: faults[1].down = \"250 us\": overlaps or directly follows another failure of the \
-            link between \"spine1\" and \"leaf0\""],
+        &["s.toml:23:8: error: faults[1].down = \"250 us\": overlaps or touches another failure of the link \
+            between \"spine1\" and \"leaf0\": the link must be up between two failures"],
     ),
     (
         "[network]",
@@ -170,12 +170,18 @@ pub(super) const CASES: &[Case] = &[
         &["s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": is too large for a buffer of 1 MB: if all 2 \
             ports of \"h0.0\" reach this threshold, packets may be dropped; needs a buffer of 2061992 B"],
     ),
-    // A link must be up again before its next failure.
+    // A link must be up between two failures, in either order.
     (
         "[network]",
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
-        &["s.toml:23:8: error: faults[1].down = \"300 us\": overlaps or directly follows another failure of the \
-            link between \"leaf0\" and \"spine1\""],
+        &["s.toml:23:8: error: faults[1].down = \"300 us\": overlaps or touches another failure of the link \
+            between \"leaf0\" and \"spine1\": the link must be up between two failures"],
+    ),
+    (
+        "[network]",
+        "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"100 us\"\nup = \"200 us\"\n[network]",
+        &["s.toml:23:8: error: faults[1].down = \"100 us\": overlaps or touches another failure of the link \
+            between \"leaf0\" and \"spine1\": the link must be up between two failures"],
     ),
     // BCube: size, rates and delays of layers, failures.
     (
