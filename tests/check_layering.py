@@ -5,7 +5,7 @@
 * A module of the fabric imports only modules of its own layer and of the layers below. The compiler
   checks imports between crates, not between the modules of one crate.
 * At most three files of the fabric import each other in a cycle.
-* Code imports no module that is for tests only. Imports of tests are not checked.
+* Code of the fabric imports no module that is for tests only. Imports of tests are not checked.
 * Unit tests of more than 100 lines have a file of their own, `name/tests.rs`, in every crate.
 * Python files have at most 500 lines, those of the command line 150.
 

@@ -57,6 +57,7 @@ def test_the_sources_break_no_rule() -> None:
             "a slot must not import mechanisms, only itself and registry.rs, plug_in.rs",
         ),
         ("contract/need.rs", "use crate::testing::star;", "testing is for tests only"),
+        ("contract/need.rs", "use crate::fixtures::star;", "fixtures is for tests only"),
         ("mechanisms/registry.rs", "use crate::testing;", "testing is for tests only"),
         ("model/port/mod.rs", "use self::tests::port;", "model::port::tests is for tests only"),
         ("cellar/wine.rs", "", "unknown layer cellar, known are ids, frame, "),

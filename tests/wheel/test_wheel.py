@@ -59,7 +59,7 @@ COMMANDS: Final = [
     ("backwater compare-schemes start.toml --slot headroom", r"start-schemes\.svg"),
     ("backwater headroom chips", "Tomahawk"),
     ("backwater reproduce", "pyrrha/fig12"),
-    ("backwater reproduce pyrrha/fig12", r"Deadlock under Pyrrha .* reached"),
+    ("backwater reproduce pyrrha/fig12", r"\(c\) Deadlock under Pyrrha .*(?<!not) reached"),
     ("backwater reproduce srcc --scale paper --recorded", "Claims"),
 ]
 
