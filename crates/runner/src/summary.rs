@@ -41,7 +41,7 @@ pub struct Summary {
     pub flows: FlowCounts,
     /// Frames lost, by cause.
     pub drops: BTreeMap<&'static str, u64>,
-    /// Further totals.
+    /// Totals. Those that serialisation skips are in other fields, or not in the file.
     #[serde(flatten)]
     pub totals: Totals,
     /// Total time that queues were paused.

@@ -53,7 +53,8 @@ totals! {
     /// [`Simulation::violations`](crate::Simulation::violations).
     #[serde(skip)]
     violations: u64 = Add::add,
-    /// Drops that flow control should prevent, but does not guarantee to prevent.
+    /// Drops that flow control should prevent, but does not guarantee to prevent with this buffer
+    /// policy.
     unpromised_drops: u64 = Add::add,
     /// Frames lost, by cause ([`DropCause::ALL`]).
     #[serde(skip)]
@@ -72,7 +73,8 @@ totals! {
     acknowledged_flows: u64 = Add::add,
     /// Peak buffer occupancy of a switch, in bytes.
     peak_buffer_bytes: u64 = max,
-    /// Largest number of queues beyond the class queues that one port used at once.
+    /// Largest number of queues beyond the class queues that one port used at once, such as
+    /// isolation queues or queues of flows.
     peak_queues: u16 = max,
     /// Largest number of queues beyond the class queues that held packets at once, at any port.
     peak_filled_queues: u16 = max,

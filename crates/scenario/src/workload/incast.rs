@@ -316,10 +316,10 @@ impl IncastConfig {
         let each = format!("of {degree} to {to}, {} per burst", bytes(mean));
         let Some((period, load)) = offered else { return part.note(format!("1 burst {each}")) };
         let (every, load) = (round(period * 1e-6, 3), round(load, 3));
-        let number = counted(expected.round(), "burst");
-        let mean = if self.arrivals == Arrivals::Poisson { " on average" } else { "" };
+        let number = counted(expected, "burst");
+        let on_average = if self.arrivals == Arrivals::Poisson { " on average" } else { "" };
         part.note(format!(
-            "about {number} {each}, one burst every {every} us{mean}; load {load} of the receivers' links"
+            "about {number} {each}, one burst every {every} us{on_average}; load {load} of the receivers' links"
         ));
         if load > 1.0 && self.bursts.is_none() {
             let message = format!("offers {load} times the capacity of the receivers' links");

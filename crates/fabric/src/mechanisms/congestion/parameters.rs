@@ -1,8 +1,9 @@
-//! Options of mechanisms with profiles, and the parameters that result from them.
+//! Options of mechanisms with profiles, and the parameters that follow from options and profile.
 
 /// Defines the options of a mechanism, and its parameters at one sender, from one list of fields.
 /// An option `field?: Type` overrides the profile's value of the parameter `field`. An option
-/// `field: Type` has no parameter, and a parameter in braces no option.
+/// `field: Type` has no parameter. A parameter in braces has no option. By default, no option is
+/// set.
 macro_rules! parameters {
     (
         $(#[$about:meta])*

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// PFC with a lossless class for each switch on a path, which prevents deadlock (PortFC's PFC*,
-/// after Tagger, CoNEXT 2017). From switch to switch, a packet moves up to the next class of
-/// `switch.lossless`.
+/// after Tagger, CoNEXT 2017). From switch to switch, a packet moves up to the next higher class
+/// of `switch.lossless`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcStarConfig {

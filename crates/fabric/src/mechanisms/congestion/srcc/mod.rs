@@ -129,9 +129,9 @@ pub enum Adjustment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SrccConfig {
-    /// Congestion control between notices. A notice also resets the state of this control. Default
-    /// `dcqcn`: the paper's hosts react to "CNM or CNP" (section IV). With `none`, rates grow by
-    /// `additive_increase`.
+    /// Congestion control between notices. After a notice that changes the rate, this control
+    /// continues from the new rate. Default `dcqcn`: the paper's hosts react to "CNM or CNP"
+    /// (section IV). With `none`, rates grow by `additive_increase`.
     pub base: Base,
     /// Computation of the queue length above which a flow is congested. Default `eq5`, which adapts
     /// to the traffic: Equation 6 gives less than `floor` for nearly any number m of flows.
@@ -156,9 +156,8 @@ pub struct SrccConfig {
     pub two_way: bool,
     /// Time over which dQ/dt is measured. Default: the longest link delay of the switch.
     pub rate_interval: Option<Duration>,
-    /// T: limit of the time since an uncongested flow's last packet, by which `window_test` decides
-    /// if an ingress port is shared. Default: three base round-trip times of the network (Figure
-    /// 8(b)).
+    /// T, the time with which `window_test` compares the time since the last packet of an
+    /// uncongested flow. Default: three base round-trip times of the network (Figure 8(b)).
     pub window: Option<Duration>,
     /// Test that decides if an ingress port is shared.
     pub window_test: WindowTest,

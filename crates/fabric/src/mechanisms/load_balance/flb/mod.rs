@@ -174,8 +174,8 @@ pub struct FlbConfig {
     /// Link delay d in the thresholds `delay` and `adaptive`. Default: the delay of the egress
     /// port's link. In Appendix A, d is the delay from a sender to the edge of a receiver.
     pub link_delay: Option<Duration>,
-    /// Time for which a flow counts in n, the number of congested flows that a notice carries,
-    /// after one of its packets found the queue above K. Default: `flow_timeout`. Section 3.1 names
+    /// Time for which a flow counts as congested after one of its packets found the queue above K.
+    /// Notices carry n, the number of congested flows. Default: `flow_timeout`. Section 3.1 names
     /// one timeout, 1 ms, also for congested flows.
     pub n_timeout: Option<Duration>,
     /// Shortest time between two notices about a flow at an egress queue. Default: a base
