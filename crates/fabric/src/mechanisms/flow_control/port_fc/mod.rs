@@ -1,6 +1,6 @@
 //! PortFC, per-port flow control for BCube (Cao et al., ICS 2025): switches detect congestion at
-//! their egress ports. PAUSEs stop the congested port's queues at its servers and, through these,
-//! at upstream switches.
+//! their egress ports. PAUSEs stop the queues for the congested port at the switch's servers and,
+//! through these servers, at upstream switches.
 //!
 //! ```text
 //! switch i, B queue of port p full     ─ PAUSE(B, p) ─► server i-1, b queue of p
@@ -78,14 +78,17 @@ impl Options for PortFcConfig {
     fn check(&self, _scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         for (value, option) in [(Some(self.xoff), "xoff"), (self.last_xoff, "last_xoff")] {
             let is_sound = value.is_none_or(|value| value > 0.0 && value <= MOST_BDPS);
-            diagnostics.error(!is_sound, option, format_args!("must be greater than zero and at most {MOST_BDPS}"));
+            let message = format_args!("must be greater than zero and at most {MOST_BDPS} BDPs");
+            diagnostics.error(!is_sound, option, message);
         }
         let [of_a, of_b] = self.thresholds();
         let option_of_b = if self.last_xon.is_some() { "last_xon" } else { "last_xoff" };
         let are_of_b = self.last_xon.is_some() || self.last_xoff.is_some();
         for ((xoff, xon), option) in [(of_a, "xon")].into_iter().chain(are_of_b.then_some((of_b, option_of_b))) {
-            let message =
-                format_args!("the RESUME threshold is {xon} BDPs, but must be from 0 to the PAUSE threshold of {xoff}");
+            let message = format_args!(
+                "the RESUME threshold is {xon} BDPs, but must be from 0 to the PAUSE threshold, {xoff} \
+                    BDPs"
+            );
             diagnostics.error(!(0.0..=xoff).contains(&xon), option, message);
         }
     }
@@ -107,7 +110,8 @@ impl Options for PortFcConfig {
         }
         if shape.switches > 1 && !shape.relays {
             return Err(
-                "port-fc needs servers that relay packets between switches, such as those of bcube; here none does"
+                "port-fc needs servers that relay packets between switches, such as those of bcube; here no server \
+                    relays packets"
                     .into(),
             );
         }
@@ -164,7 +168,7 @@ impl FlowControlOptions for PortFcConfig {
             return Err("host.ack_class is a lossless class, but PAUSEs do not stop ACKs".into());
         }
         if !uniform {
-            return Err("other switches use another flow control".into());
+            return Err("some switches use another flow control".into());
         }
         if relays && !site.relays_first {
             return Err(
@@ -229,8 +233,8 @@ impl Message {
         Some(Message { pauses: opcode == PAUSE, of, port: PortId(port) })
     }
 
-    /// Returns the frame. It is exempt from link errors, because a lost PAUSE without expiry could
-    /// not be repaired.
+    /// Returns the frame of the message. The frame is exempt from link errors, because a lost PAUSE
+    /// without expiry could not be repaired.
     fn frame(self) -> Control {
         let (opcode, signal) = if self.pauses { (PAUSE, Signal::Pause) } else { (RESUME, Signal::Resume) };
         let words = [self.port.0, self.of as u32, 0];
