@@ -14,8 +14,8 @@ over seeds, and 0 for a single seed. The verdict is
   1 % of the baseline, or of the effect claimed if the baseline is 0;
 * otherwise "not reached".
 
-A claim about completion times has a *bound*: its value if every flow of the scheme had taken its ideal
-time, with the baseline unchanged. A claim that is not reached is "out of reach" if the bound falls short
+A claim about completion times has a *bound*: its value if every flow of the paper's scheme had taken its
+ideal time, with the baseline unchanged. A claim that is not reached is "out of reach" if the bound falls short
 as well.
 
 A claim about never or always ("no packet is dropped", "every run ends in deadlock") is refuted by a
@@ -204,8 +204,8 @@ class Assessment:
         note: For some verdicts, a detail: the number of seeds needed, or the missing value.
         reason: The reason why the claim does not hold, from the file.
         compared: Means of the two values that are compared at the worst place; None without a baseline.
-        bound: The value with each flow of the scheme at its ideal time, at the place furthest from the claim. None if
-            the claim is not about completion times, or if flows may take several paths.
+        bound: The value with each flow of the paper's scheme at its ideal time, at the place furthest from the claim.
+            None if the claim is not about completion times, or if flows may take several paths.
         reference: The value with the runs of the reference in place of the scheme's, at the place furthest from the
             claim.
     """
@@ -246,7 +246,8 @@ def assess(
     if (bound.mean >= worst and bound.high < everywhere.low) or (bound.mean <= worst and bound.low > everywhere.high):
         note = assessment.verdict if assessment.verdict == "same direction" else ""
         reason = (
-            _reason(claim, scale) or "The claim would not hold even with every flow at its ideal time: see its bound."
+            _reason(claim, scale)
+            or "The claim would not hold even with every flow at its ideal time: see column *bound*."
         )
         return replace(assessment, verdict="out of reach", note=note, reason=reason, bound=bound)
     return replace(assessment, bound=bound)

@@ -28,14 +28,15 @@ _ABOUT: Final = (
     "Values are means over seeds, with half the width of the 95 % confidence interval (±) if there are several seeds. "
     "A claim can hold at several places, for example at several loads. "
     "Parentheses hold the place and the two values that the claim compares.",
-    "* **paper**: the number in the paper. \"No figure\" means that the paper gives no number; the bound is then ours.",
+    '* **paper**: the number in the paper. "No figure" means that the paper gives no number; the bound is then ours.',
     "* **of record**: our value under the reading of record, that is with our choice for every detail that the paper "
     "leaves open. For a claim about several places, the cell has the values at the worst and the best place.",
     "* **verdict**: result of the comparison of our value with the paper's; of the worst place, if there are several.",
     "* **why**: number of the [reason](#reasons) for the verdict.",
     "* **literal**: our value and verdict under the literal reading, which follows the paper's text and uses defaults "
     "for details that the paper leaves open. A table without this column has only one reading.",
-    "* **bound**: the value of the claim if every flow of the paper's scheme took only as long as on an idle network.",
+    "* **bound**: the value of the claim if every flow of the paper's scheme took only as long as on an idle network. "
+    "Values of other schemes are unchanged.",
     "* **reference**: the value of the claim if the paper's scheme is replaced by an ideal. The ideal has the same "
     "traffic, no congestion control, and buffers that hold all packets. Its value is not a bound. "
     "A table without this column has no such runs.",
