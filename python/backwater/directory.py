@@ -65,7 +65,9 @@ def read_summary(directory: Path) -> dict[str, Any]:
         raise ResultError(f"{directory} is not a result directory: it holds no {RUN_FILE}")
     content, mark, checksum = _read(path).rpartition(_CHECKSUM)
     if not mark:
-        raise DamagedError(f"{path} has no checksum: it is damaged or of an earlier version; run the scenario again")
+        raise DamagedError(
+            f"{path} has no checksum: it is damaged, or an earlier version wrote it; run the scenario again"
+        )
     if checksum != b"%d\n}\n" % zlib.crc32(content):
         raise DamagedError(f"{path} is damaged: its checksum is wrong")
     document: dict[str, Any] = json.loads(content + b"}")
@@ -121,7 +123,10 @@ class ResultDirectory:
             name = document["scenario"].get("name") or directory.resolve().name
             return cls(directory, Summary.from_json(document, name))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DamagedError(f"{directory / RUN_FILE} is of another version: {error!r}") from error
+            raise DamagedError(
+                f"{directory / RUN_FILE} cannot be read: {error!r}; another version of Backwater probably wrote the "
+                "file: run the scenario again"
+            ) from error
 
     def verify(self) -> None:
         """Verifies all files of the result. Raises ResultError if one is missing or changed."""

@@ -1,4 +1,4 @@
-"""Largest reasons and culprit ports of flows, compared with tables and trace."""
+"""The reason that took most of a flow's time and the port that caused it, compared with tables and trace."""
 
 import re
 from collections import Counter

@@ -218,7 +218,7 @@ def test_a_missing_point_or_measure_is_reported(done: Path) -> None:
 def test_a_damaged_record_is_reported(done: Path) -> None:
     path = done.parent / "data" / "fig1.paper.json"
     path.write_text(path.read_text().replace('"seed"', '"sed"', 1))
-    with pytest.raises(DamagedError, match=r"fig1.paper.json is damaged or of another version: points.0.seed: Field"):
+    with pytest.raises(DamagedError, match=r"fig1.paper.json cannot be read: points.0.seed: Field"):
         recorded(done)
     path.write_text("{")
     reproduce("--recorded", code=7)

@@ -1,4 +1,4 @@
-"""Terms of flows' time in a run, compared with a replay of its events."""
+"""Parts (terms) of flows' times that a run records, compared with a replay of the run's events."""
 
 import random
 from collections import Counter

@@ -22,7 +22,7 @@ MEASURES = [
     ('kind = "relayed", stat = "share"', '"share"', "sum, count or a percentile"),
     ('kind = "pauses", stat = "share"', '"share"', "sum, count, rate or a percentile"),
     ('kind = "pauses", layer = "1"', '"1" }', "must be a whole number"),
-    ('kind = "pauses", layer = 2', "2 }", "no switch is in this layer"),
+    ('kind = "pauses", layer = 2', "2 }", "no switch or relaying host is in this layer"),
     ('kind = "pauses", by = "h0"', '"h0"', "unknown switch"),
     ('kind = "pauses", nodes = "s0"', "nodes", "unknown key"),
     ('kind = "pauses", from = "2 us", to = "1 us"', '"1 us"', "later than `from`, 2 us"),

@@ -14,7 +14,7 @@ const REASONS: Record<string, string> = {
   paused: "behind a PAUSE rooted at {root}",
   order: "held to preserve packet order",
   "other-flow": "port busy with another flow",
-  "other-queue": "port busy with another queue of its class",
+  "other-queue": "port busy with another queue of the packet's class",
   "other-class": "port busy with another class",
   ack: "port busy with an ACK or NACK",
   cnp: "port busy with a CNP or a notice",

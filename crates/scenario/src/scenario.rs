@@ -208,7 +208,8 @@ pub struct ProbesConfig {
     /// Trace of single events: frames on wires and in queues, pauses, marks, drops, actions of
     /// senders. Default: none.
     pub trace: Option<TraceConfig>,
-    /// Time between two searches for deadlocks (cyclic waits); "0 s" disables them. Default 100 us.
+    /// Time between two checks for deadlocks (cyclic waits); "0 s" disables the checks. Default 100
+    /// us.
     pub deadlock_check: Duration,
     /// Threshold for vulnerable flows, 0 to 1. If a port carries at least this share of an incast's
     /// traffic, all other flows through the port are vulnerable. Default 0.1.

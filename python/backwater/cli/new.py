@@ -31,8 +31,8 @@ def new(
         typer.Option(
             "--like",
             metavar="NAME",
-            help="Template: a scenario, e.g. victim, or an experiment, e.g. PAPER/FIGURE. An unknown name lists all "
-            "templates.",
+            help="Template: a scenario, e.g. victim; with --experiment, an experiment, e.g. srcc/fig08. Unknown names "
+            "list scenarios; `backwater reproduce list` lists figures.",
             autocompletion=_names,
         ),
     ] = None,

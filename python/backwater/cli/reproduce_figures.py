@@ -27,7 +27,7 @@ def refuse_installed(files: Sequence[Path]) -> None:
             copy = f"backwater new --experiment --like {file.parent.name}/{file.stem}"
             raise UsageError(
                 f"--record cannot write beside {file.name}: it belongs to the installed package",
-                f"make a copy with `{copy}`, then run `backwater reproduce COPY --record`",
+                f"make a copy with `{copy}`, then run `backwater reproduce {file.name} --record`",
             )
 
 

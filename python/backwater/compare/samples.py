@@ -13,7 +13,7 @@ from backwater.experiment.claims import Estimate
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.summary import RUN_PATHS
 
-# Statistics of flow completion times. Each has its own table.
+# Statistics of flow completion times. `backwater compare` prints a table for each statistic.
 FLOW_STATISTICS: Final = {
     "mean_us": "Mean flow completion time (µs)",
     "p99_us": "99th percentile of the flow completion time (µs)",

@@ -222,7 +222,9 @@ class Record(Table):
         except pydantic.ValidationError as error:
             first = error.errors()[0]
             what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-            raise DamagedError(f"{path} is damaged or of another version: {what}") from error
+            raise DamagedError(
+                f"{path} cannot be read: {what}; it is damaged, or another version of Backwater wrote it: record again"
+            ) from error
         except ValueError as error:
             # The record has a number that JSON cannot represent, such as NaN.
             raise DamagedError(f"{path} is damaged: {error}") from error

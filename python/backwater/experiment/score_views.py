@@ -69,11 +69,12 @@ def _guards(paper: Paper, chosen: Sequence[ScoredReading], confirmed: Sequence[S
         for part, scored in ((paper.rule.choose, chosen), (paper.rule.confirm, confirmed)):
             drawn = sum(key in each.broken for each in _drawn(scored))
             by_record = any(key in each.broken for each in scored if each.reading.name == RECORD)
-            of_record = ", the reading of record included" if by_record else ""
+            of_record = " (the reading of record breaks the guard)" if by_record else ""
             counts.append(f"{drawn}{of_record}" if guard.figure in part.figures else "–")
         rows.append((*key, *counts))
     headers = ("figure", "guard", "chosen from", "confirmed on")
-    return View("Guards: number of readings that break them", headers, rows, text_columns=len(headers))
+    title, note = "Guards: number of drawn readings that break them", "A guard is a limit that a reading should keep."
+    return View(title, headers, rows, text_columns=len(headers), note=note)
 
 
 def _distribution(chosen: Sequence[ScoredReading], confirmed: Sequence[ScoredReading]) -> View:

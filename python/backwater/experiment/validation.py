@@ -143,7 +143,7 @@ def _unknown_nodes(path: Keys, selection: Selection, topology: Topology) -> Iter
         layers = topology.nodes.filter(pl.col("kind") != "host")["layer"].unique().sort().to_list()
         if layer not in layers:
             hint = f"allowed: {', '.join(map(str, layers))}"
-            yield Diagnostic((*path, "layer"), "no switch is in this layer", layer, hint)
+            yield Diagnostic((*path, "layer"), "no switch or relaying host is in this layer", layer, hint)
     if names := getattr(selection, "ports", None):
         ports = topology.egress_ports.select(pl.format("{}->{}", "node", "peer")).to_series().to_list()
         for index, name in enumerate(names):

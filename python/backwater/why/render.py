@@ -28,7 +28,7 @@ REASONS: Final = {
     "paused": "behind a PAUSE rooted at {root}",
     "order": "held to preserve packet order",
     "other-flow": "port busy with another flow",
-    "other-queue": "port busy with another queue of its class",
+    "other-queue": "port busy with another queue of the packet's class",
     "other-class": "port busy with another class",
     "ack": "port busy with an ACK or NACK",
     "cnp": "port busy with a CNP or a notice",
@@ -170,7 +170,10 @@ def _shares(found: Explanation, flows: Sequence[Culprit]) -> list[str]:
 
 
 def _opened(found: Explanation) -> str:
-    """Returns a sentence about the longest wait of the ACKs that opened the window, and of their packets."""
+    """Returns a sentence about the port and the reason with the longest total wait of ACKs that opened the window.
+
+    The wait of an ACK includes the wait of the packet that it acknowledges.
+    """
     waits = [wait for wait in found.window if wait.term not in ("serialisation", "propagation")]
     longest = max(waits, key=lambda wait: wait.length_ps, default=None)
     if longest is None or not found.openings:

@@ -113,7 +113,7 @@ pub fn convert_texts(
     }
     if config.is_none() {
         notes.push(
-            "no config.txt: DCQCN has the default parameters of the HPCC simulators, switches have Backwater's \
+            "no config.txt: DCQCN has the default parameters of the HPCC simulators, and switches have Backwater's \
                 default buffer"
                 .into(),
         );
@@ -253,7 +253,7 @@ impl Translation<'_> {
         let ahead = self.config.flag("ACK_HIGH_PRIO").unwrap_or(false);
         let class = if ahead { Class::CONTROL } else { classes.first().copied().unwrap_or(DATA) };
         self.toml.set("ack_class", class.0);
-        self.neutral("RATE_BOUND", 1, "hosts always pace flows at their rate");
+        self.neutral("RATE_BOUND", 1, "hosts always pace each flow at its rate");
     }
 
     fn congestion_control(&mut self) {
@@ -347,12 +347,12 @@ impl Translation<'_> {
             let value = self.config.rate(key);
             self.toml.maybe_quoted(field, value);
         }
-        self.neutral("HAS_WIN", 1, "HPCC always limits the bytes in flight by a window");
+        self.neutral("HAS_WIN", 1, "an HPCC sender always limits its bytes in flight by a window");
         self.neutral("VAR_WIN", 1, "the window is always proportional to the rate");
-        self.neutral("GLOBAL_T", 1, "T is always the longest base RTT of any pair of hosts");
-        self.neutral("FAST_REACT", 1, "HPCC always reacts to every ACK");
-        self.neutral("MULTI_RATE", 0, "HPCC always has one rate for all hops");
-        self.neutral("SAMPLE_FEEDBACK", 0, "every ACK always carries telemetry");
+        self.neutral("GLOBAL_T", 1, "HPCC's T is always the longest base RTT of any pair of hosts");
+        self.neutral("FAST_REACT", 1, "an HPCC sender reacts to every ACK");
+        self.neutral("MULTI_RATE", 0, "an HPCC sender computes one rate, not one per hop");
+        self.neutral("SAMPLE_FEEDBACK", 0, "every ACK carries telemetry");
         self.config.pass_over(&["INT_MULTI"]);
     }
 
@@ -434,7 +434,7 @@ impl Translation<'_> {
     /// model.
     fn neutral(&mut self, key: &str, value: u32, here: &str) {
         if let Some(other) = self.config.integer(key, 0, u32::MAX).filter(|other| *other != value) {
-            self.notes.push(format!("{key} {other} is not supported: {here}"));
+            self.notes.push(format!("{key} {other} is not supported: in Backwater, {here}"));
         }
     }
 

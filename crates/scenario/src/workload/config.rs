@@ -64,7 +64,7 @@ pub struct Common<'a> {
     pub classes: &'a [Class],
     /// Start of this part.
     pub start: Time,
-    /// End of this part, if it ends before the traffic.
+    /// End of this part, if this part ends before the traffic does.
     pub stop: Option<Time>,
     /// Role of the flows.
     pub role: Role,

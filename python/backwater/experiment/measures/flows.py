@@ -39,7 +39,7 @@ class FlowMeasure(StatisticMeasure, FlowFilter):
     Attributes:
         value: `fct`, `paused` and `blocked` in µs; `slowdown`; `bytes` and `retransmitted` in B; `goodput`, bytes
             divided by completion time, in Gb/s; data packets that `arrived`; the
-            [out-of-order](../guide/results.md#reorderingparquet) packets (`disordered`) among them, and their largest
+            [disordered](../guide/results.md#reorderingparquet) packets among them (`disordered`), and their largest
             `degree`.
         stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`. Or `share`: the
             fraction of the selected flows whose value is above 0, unfinished flows included, such as the fraction of

@@ -33,7 +33,7 @@ class Measure(Selection):
         return None
 
     def evaluate_ideal(self, result: ResultDirectory) -> float | None:  # noqa: ARG002 - for subclasses
-        """Returns a measure of completion times as if each flow had taken its ideal time; None for all others."""
+        """Returns the value if each flow took its ideal time; None if the measure is not about completion times."""
         return None
 
 

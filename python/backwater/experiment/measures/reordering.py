@@ -1,4 +1,4 @@
-"""Packets that arrive out of order."""
+"""Disordered packets."""
 
 from __future__ import annotations
 

@@ -323,9 +323,10 @@ impl CongestionOptions for DcqcnConfig {
         let is_fixed = !is_own && self.profile.rate().is_none();
         if let Some(fastest) = fastest.filter(|rate| is_fixed && *rate > FASTEST_OF_DEFAULT) {
             let message = format_args!(
-                "the default thresholds, 100 KB and 400 KB, are meant for ports of 25 to 100 Gb/s: at {fastest}, a \
-                    slight overload throttles flows almost to a stop; set ecn.rate = \"25 Gbps\", or use a profile \
-                    made for the rate of the host links, e.g. \"400g\""
+                "the default ECN thresholds, kmin = \"100 KB\" and kmax = \"400 KB\", are meant for ports of 25 to 100 \
+                    Gb/s: at {fastest}, a slight overload throttles flows almost to a stop; set ecn.rate = \"25 Gbps\" \
+                    to let thresholds grow with the port's rate, or use a profile made for the rate of the host links, \
+                    e.g. \"400g\""
             );
             diagnostics.warning(true, "ecn", message);
         }

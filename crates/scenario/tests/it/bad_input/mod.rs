@@ -158,9 +158,10 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
             cut(framing, warning, &format!("{ack} 1.2 ns"), 400, "1 ns, 16.7 %"),
             cut(framing, warning, &format!("{short} 980 ps"), 400, "0 ps, 100.0 %") + exempt,
             cut(framing, warning, "a PFC frame (43 B) takes 860 ps", 400, "0 ps, 100.0 %") + exempt,
-            "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, are meant for \
-                ports of 25 to 100 Gb/s: at 400 Gbps, a slight overload throttles flows almost to a stop; set ecn.rate \
-                = \"25 Gbps\", or use a profile made for the rate of the host links, e.g. \"400g\""
+            "s.toml:33:1: warning: congestion_control.ecn: the default ECN thresholds, kmin = \"100 KB\" and kmax = \
+                \"400 KB\", are meant for ports of 25 to 100 Gb/s: at 400 Gbps, a slight overload throttles flows \
+                almost to a stop; set ecn.rate = \"25 Gbps\" to let thresholds grow with the port's rate, or use a \
+                profile made for the rate of the host links, e.g. \"400g\""
                 .into(),
         ]
     );
