@@ -1,4 +1,4 @@
-//! Deadlock detection: cycles of queues that wait for each other for ever.
+//! Deadlock detector: finds cycles of queues that wait for each other for ever.
 //!
 //! A paused queue resumes when the queues that keep it paused, at the next node, drain. These
 //! queues drain as long as one of them can send. A paused queue is dead if all queues that keep it

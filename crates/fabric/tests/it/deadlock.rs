@@ -1,4 +1,4 @@
-//! The search finds deadlocks with their cycle and onset, and gives no false alarms.
+//! The deadlock detector finds deadlocks with their cycle and onset, and gives no false alarms.
 
 use crate::prelude::*;
 use proptest::prelude::*;

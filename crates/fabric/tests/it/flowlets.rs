@@ -173,8 +173,8 @@ fn feedback_reaches_the_source_leaf_after_one_round_trip() {
         assert!(outcomes[0].acknowledged.is_some());
         assert_eq!(simulation.audit(), []);
         let (data, ack) = if with_telemetry { (1164, 128) } else { (1122, 86) };
-        // With store-and-forward, a byte takes 80 ps on a link of 100 Gb/s and 800 ps on a link of
-        // 10 Gb/s. Each link has a delay of 1 us.
+        // Each hop receives the whole frame before it forwards the frame. A byte takes 80 ps on a
+        // link of 100 Gb/s and 800 ps on a link of 10 Gb/s. Each link has a delay of 1 us.
         let fast = |bytes: u64| bytes * 80 + 1_000_000;
         let slow = |bytes: u64| bytes * 800 + 1_000_000;
         let at_leaf = fast(data);

@@ -309,7 +309,7 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
     assert_eq!(flows_sent(&mut s, 2 * us), [1]);
 }
 
-/// Both ends of a link use the same names for a pause, because audits and the deadlock search
+/// Both ends of a link use the same names for a pause, because audits and the deadlock detector
 /// compare these names. A server names the closed queue of its own data, and the ports through
 /// which it forwarded the pause. A switch sends the name of its full port to all servers except the
 /// server behind that port.

@@ -23,8 +23,8 @@ pub struct HpccConfig {
     /// Target utilisation. Default 0.95 (paper).
     #[schemars(range(min = 0.01, max = 1.0))]
     pub eta: f64,
-    /// Number of additive steps before a multiplicative step. Default 5 (paper); the public
-    /// simulator ships 0.
+    /// Number of additive steps before a multiplicative step. Default 5 (paper); the HPCC
+    /// simulator has 0.
     pub max_stage: u32,
     /// Additive increase as a rate: W_ai = rate x T. Default 0.4 Mb/s per Gb/s of the host's link
     /// (HPCC simulator).

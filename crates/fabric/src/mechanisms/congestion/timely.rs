@@ -58,8 +58,8 @@ parameters! {
     /// simulator's script, on in the Pyrrha simulator's runs). Needs `host.ack_every = 1`.
     window: bool,
     /// True if every new rate moves the departure of the packet being paced. Default false: in the
-    /// paper's pacing engine (section 5) and in the simulators, a departure is fixed when it is
-    /// scheduled.
+    /// paper's pacing engine (section 5) and in the HPCC and Pyrrha simulators, a departure is
+    /// fixed when it is scheduled.
     repace: bool,
 }
 

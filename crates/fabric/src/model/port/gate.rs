@@ -40,7 +40,7 @@ pub struct Wait {
 pub(super) static OPEN_GATE: Gate = Gate { closed: None, past: VecDeque::new() };
 
 impl Gate {
-    /// Number of closures kept for waiting packets; older ones are forgotten.
+    /// Maximum number of past closures kept for waiting packets; older closures are forgotten.
     pub(super) const MEMORY: usize = 64;
 
     /// Returns the bytes on the heap.

@@ -38,12 +38,14 @@ fn between_the_thresholds_the_gradient_decides() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
     // The first round trip only serves for comparison.
     assert_eq!(round_trip(&mut point, 100), 100 * GBPS);
-    // The round trip is 4 us longer. The average is 3.5 us, the gradient 0.175, the factor 0.86.
+    // The round trip is 4 us longer. The average of the differences is 3.5 us, the gradient 0.175,
+    // the rate's factor 0.86.
     assert_rate(round_trip(&mut point, 104), 86 * GBPS);
-    // The round trip is as long as the last round trip. The average is 0.4375 us, the factor
-    // 0.9825.
+    // The round trip is as long as the last round trip. The average of the differences is 0.4375
+    // us, the rate's factor 0.9825.
     assert_rate(round_trip(&mut point, 104), 84_495 * MBPS);
-    // The round trip is 8 us shorter. The average is negative, so the rate grows by 100 Mb/s.
+    // The round trip is 8 us shorter. The average of the differences is negative, so the rate
+    // grows by 100 Mb/s.
     assert_rate(round_trip(&mut point, 96), 84_595 * MBPS);
     // The round trip is 40 us longer. The gradient is slightly below 35 / 20, so the factor would
     // be negative and is set to zero. The rate is at least 100 Mb/s.

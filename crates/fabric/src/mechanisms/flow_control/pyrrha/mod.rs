@@ -69,12 +69,13 @@ pub struct PyrrhaConfig {
     pub soft_merge: SoftMerge,
     /// Longest time for which an isolation queue made by a MERGE waits for its first packet, or for
     /// the first PAUSE or RESUME of its root. If the queue were removed at once, the next PAUSE
-    /// would make the port give up again. Default: 200 times the longest base RTT (the public
-    /// simulator keeps the queue until its first packet has left, for ever if none arrives).
+    /// would make the port give up again. Default: 200 times the longest base RTT (the
+    /// authors' simulator keeps the queue until its first packet has left, for ever if none
+    /// arrives).
     pub merge_grace: Option<Duration>,
     /// True if a switch ignores frames about roots that are its own ports. This rule keeps routing
-    /// loops free of deadlock (section IV-D). Default true; the public simulator does not ignore
-    /// such frames.
+    /// loops free of deadlock (section IV-D). Default true; the authors' simulator does not
+    /// ignore such frames.
     pub own_root_rule: bool,
     /// Reaction of hosts to paused roots. Default `per-flow`.
     pub hosts: HostReaction,
@@ -101,7 +102,7 @@ pub enum Feed {
     /// feed this queue at the rate of the port.
     LineRate,
     /// One packet of every isolation queue moves: each queue feeds the ordinary queue at the rate
-    /// of the port (as in the public simulator).
+    /// of the port (as in the authors' simulator).
     EveryQueue,
 }
 
@@ -111,8 +112,8 @@ pub enum Feed {
 pub enum RelayMetric {
     /// Length of the isolation queue.
     Queue,
-    /// Bytes from the ingress port in all isolation queues of the root together (as in the public
-    /// simulator).
+    /// Bytes from the ingress port in all isolation queues of the root together (as in the
+    /// authors' simulator).
     PerIngress,
 }
 
@@ -122,7 +123,7 @@ pub enum RelayMetric {
 pub enum MergePolicy {
     /// Ports towards hosts. Only a part of an uplink's packets pass any single root further
     /// downstream. A congested uplink therefore remains a root in addition to that root (as in the
-    /// public simulator).
+    /// authors' simulator).
     Down,
     /// All ports (section IV-A).
     Any,
@@ -137,7 +138,7 @@ pub enum SoftMerge {
     /// Packets move on at once, in order.
     Flush,
     /// Packets move on in turn. Packets that pass the old root still join the queue until it is
-    /// empty. The queue can thus grow without bound (as in the public simulator).
+    /// empty. The queue can thus grow without bound (as in the authors' simulator).
     Drain,
 }
 
