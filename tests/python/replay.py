@@ -1,4 +1,4 @@
-"""Terms of flows' time, recomputed from `events.parquet`.
+"""Parts (terms) of flows' times, recomputed from `events.parquet`.
 
 The code shares nothing with the core. The core keeps clocks per queue during the run; the replay reads
 the complete history backwards. Each wait is split at every change at its port, and each part is

@@ -1,4 +1,4 @@
-"""Bounds of claims: every flow at its ideal time."""
+"""Bounds of claims: values if every flow of the paper's scheme took its ideal time."""
 
 from collections.abc import Sequence
 from pathlib import Path

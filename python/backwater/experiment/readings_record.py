@@ -70,7 +70,10 @@ class ReadingsRecord(Table):
         try:
             found = cls.model_validate_json(path.read_text(encoding="utf-8"))
         except (pydantic.ValidationError, UnicodeDecodeError) as error:
-            raise DamagedError(f"{path} is damaged: {error}") from error
+            raise DamagedError(
+                f"{path} cannot be read: {error}; it is damaged, or another version of Backwater wrote it: record the "
+                "sample again"
+            ) from error
         if found.definition != _definition(paper):
             raise ResultError(f"{path} is out of date: {paper.path} has changed; record the sample again")
         return found

@@ -47,8 +47,8 @@ fn between_the_thresholds_the_gradient_decides() {
     // The round trip is 8 us shorter. The average of the differences is negative, so the rate
     // grows by 100 Mb/s.
     assert_rate(round_trip(&mut point, 96), 84_595 * MBPS);
-    // The round trip is 40 us longer. The gradient is slightly below 35 / 20, so the factor would
-    // be negative and is set to zero. The rate is at least 100 Mb/s.
+    // The round trip is 40 us longer. The gradient is slightly below 35 / 20, so the rate's
+    // factor would be negative and is set to zero. The rate is at least 100 Mb/s.
     assert_rate(round_trip(&mut point, 136), 100 * MBPS);
 }
 
@@ -56,7 +56,8 @@ fn between_the_thresholds_the_gradient_decides() {
 fn beyond_the_thresholds_the_gradient_does_not_matter() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
     round_trip(&mut point, 1000);
-    // The round trip is shorter but still above T_high. The factor is 1 - 0.8 (1 - 500 / 625).
+    // The round trip is shorter but still above T_high. The rate's factor is
+    // 1 - 0.8 (1 - 500 / 625).
     assert_rate(round_trip(&mut point, 625), 84 * GBPS);
     // The round trip is shorter and no longer above T_high.
     assert_rate(round_trip(&mut point, 500), 84_100 * MBPS);
@@ -92,7 +93,8 @@ fn set_rate_restarts_the_count_of_increases() {
     point.set_rate(Time::ZERO, Rate::from_gbps(20));
     assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (20 * GBPS, u64::MAX));
     assert_rate(round_trip(&mut point, 10), 20_100 * MBPS);
-    // The round trip is 90 us longer. The average is 78.75 us, and the factor is set to zero.
+    // The round trip is 90 us longer. The average of the differences is 78.75 us, and the rate's
+    // factor is set to zero.
     assert_rate(round_trip(&mut point, 100), 100 * MBPS);
     for (set, held) in [(1, 100 * MBPS), (200 * GBPS, 100 * GBPS)] {
         point.set_rate(Time::ZERO, Rate::from_bps(set));
