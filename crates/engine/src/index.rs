@@ -2,24 +2,37 @@
 
 use get_size2::{GetSize, GetSizeTracker};
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ops::{Deref, DerefMut, Index, IndexMut, Range};
 
 /// An id that counts from 0.
 pub trait Id: Copy {
     /// Returns the position of the id's element.
     fn index(self) -> usize;
-}
 
-impl Id for u16 {
-    #[inline(always)]
-    fn index(self) -> usize {
-        usize::from(self)
+    /// Returns the id of the element at position `index`.
+    fn from_index(index: usize) -> Self;
+
+    /// Returns the ids of the elements at `positions`, in order.
+    fn range(positions: Range<usize>) -> impl Iterator<Item = Self> + Clone {
+        positions.map(Self::from_index)
     }
 }
 
 /// A vector with one element per `I`, such as a port or a node. Dereferences to a [`Vec`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexVec<I, T>(Vec<T>, PhantomData<I>);
+
+impl<I: Id, T> IndexVec<I, T> {
+    /// Returns all ids in order.
+    pub fn ids(&self) -> impl Iterator<Item = I> + Clone + use<I, T> {
+        I::range(0..self.0.len())
+    }
+
+    /// Returns the elements in order, each with its id.
+    pub fn enumerate(&self) -> impl Iterator<Item = (I, &T)> {
+        self.ids().zip(&self.0)
+    }
+}
 
 impl<I, T: GetSize> GetSize for IndexVec<I, T> {
     fn get_heap_size_with_tracker<R: GetSizeTracker>(&self, tracker: R) -> (usize, R) {

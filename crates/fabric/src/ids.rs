@@ -15,11 +15,13 @@ pub struct NodeId(pub u32);
 pub struct PortId(pub u32);
 
 /// Index of a port within its node, from 0, in the order of the node's links.
-pub type PortIx = u16;
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
+pub struct PortIx(pub u16);
 
 /// Index of a queue within its port. The first [`CLASSES`] queues belong to the traffic classes;
 /// flow controls may add more.
-pub type QueueIx = u16;
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
+pub struct QueueIx(pub u16);
 
 /// Id of a flow. Flows are numbered in order of start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
@@ -39,6 +41,32 @@ impl FlowId {
     pub const NONE: FlowId = FlowId(u32::MAX);
 }
 
+impl PortIx {
+    /// No port: the ingress of a packet that the node made, and the egress of a packet that is not
+    /// routed yet.
+    pub const NONE: PortIx = PortIx(u16::MAX);
+}
+
+impl QueueIx {
+    /// Returns the queue of a traffic class.
+    #[inline]
+    pub const fn of(class: Class) -> QueueIx {
+        QueueIx(class.0 as u16)
+    }
+
+    /// Returns an added queue by its number among the added queues, from 0.
+    #[inline]
+    pub const fn added(number: usize) -> QueueIx {
+        QueueIx((CLASSES + number) as u16)
+    }
+}
+
+impl fmt::Debug for QueueIx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 macro_rules! index_of {
     ($($id:ident),+) => {
         $(impl Id for $id {
@@ -46,10 +74,16 @@ macro_rules! index_of {
             fn index(self) -> usize {
                 self.0 as usize
             }
+
+            #[inline(always)]
+            fn from_index(index: usize) -> $id {
+                $id(index as _)
+            }
         })+
     };
 }
-index_of!(FlowId, NodeId, PortId, Slot);
+pub(crate) use index_of;
+index_of!(FlowId, NodeId, PortId, PortIx, QueueIx, Slot);
 
 /// Maximum number of nodes, and of ports, in a network: event keys hold ids of 27 bits.
 pub const ID_LIMIT: u32 = 1 << 27;

@@ -1,6 +1,6 @@
 //! Networks, packets and helpers for unit tests.
 
-use crate::contract::packet::{NO_PORT, QueuedPacket};
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
     AckView, AddedQueues, Admission, BufferPolicy, Choice, CongestionSignal, FlowKey, LoadBalance, PacketContext,
@@ -87,11 +87,12 @@ pub(crate) fn node_io(ports: Vec<Port>) -> NodeIo {
 }
 
 /// Returns the index of the load balancer's choice among `candidates` for a packet with flow key 7.
-pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], ports: &mut NodeIo) -> usize {
+pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[u16], ports: &mut NodeIo) -> usize {
+    let candidates: Vec<PortIx> = candidates.iter().copied().map(PortIx).collect();
     let (fabric, mut records) = (fabric(star(2)), Records::default());
     let mut queued = queued(3, 1000);
-    let packet = queued.context(NO_PORT, &mut records);
-    let arrival = &mut RouteRequest { packet, destination: NodeId(1), key: FlowKey(7), candidates };
+    let packet = queued.context(PortIx::NONE, &mut records);
+    let arrival = &mut RouteRequest { packet, destination: NodeId(1), key: FlowKey(7), candidates: &candidates };
     match balancer.choose(arrival, &mut View::new(Time::ZERO, &fabric, ports)) {
         Choice::Candidate(index) => index,
         Choice::Route(route) => panic!("a whole route: {route:?}"),
@@ -108,7 +109,7 @@ pub(crate) fn depart(
 ) -> (Frame, Records) {
     let (fabric, mut records) = (fabric(star(2)), Records::default());
     let mut queued = queued(3, 1000);
-    let packet = &mut queued.context(1, &mut records);
+    let packet = &mut queued.context(PortIx(1), &mut records);
     mechanism.on_departure(packet, queue_bytes, &mut View::new(now, &fabric, ports));
     (queued.frame, records)
 }
@@ -130,14 +131,14 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
 
 /// Returns a queued data packet of `class` with `bytes` on the wire and in buffers.
 pub(crate) fn queued(class: u8, bytes: u16) -> QueuedPacket {
-    QueuedPacket::new(frame(class, bytes), 0, Time::ZERO)
+    QueuedPacket::new(frame(class, bytes), PortIx(0), Time::ZERO)
 }
 
 /// Returns the context of a data packet from `ingress` to port 0. Leaks the packet's frame, because
 /// contexts borrow frames.
-pub(crate) fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
-    let packet = QueuedPacket::new(frame(class.0, bytes as u16), ingress, Time::ZERO);
-    Box::leak(Box::new(packet)).context(0, Box::leak(Box::default()))
+pub(crate) fn packet(ingress: u16, class: Class, bytes: u64) -> PacketContext<'static> {
+    let packet = QueuedPacket::new(frame(class.0, bytes as u16), PortIx(ingress), Time::ZERO);
+    Box::leak(Box::new(packet)).context(PortIx(0), Box::leak(Box::default()))
 }
 
 /// Offers a packet to a buffer policy.
@@ -146,14 +147,14 @@ pub(crate) fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext
 /// The cause of the drop.
 pub(crate) fn admit(
     policy: &mut impl BufferPolicy,
-    ingress: PortIx,
+    ingress: u16,
     class: Class,
     bytes: u64,
     now: Time,
 ) -> Result<(), DropCause> {
     match policy.admit(&packet(ingress, class, bytes), now) {
         Admission::Charged(pressure) => {
-            assert_eq!(pressure, policy.pressure(ingress, class));
+            assert_eq!(pressure, policy.pressure(PortIx(ingress), class));
             Ok(())
         }
         Admission::Refused(cause) => Err(cause),

@@ -8,7 +8,7 @@ use backwater_fabric::driver::trace::{Traced, TracedAction};
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::record::{Record, Telemetry};
 use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc, Protocol, Psn};
-use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::ids::{FlowId, NodeId, PortId, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
@@ -124,7 +124,7 @@ impl EventLog {
     }
 
     fn row(&self, traced: &Traced, sequence: u32, fabric: &Fabric) -> EventRow {
-        let ix = |port: PortId| fabric.wiring.ports[port].ix;
+        let ix = |port: PortId| fabric.wiring.ports[port].ix.0;
         let blank = EventRow {
             time_ps: traced.at,
             node: traced.node.into(),
@@ -200,14 +200,14 @@ impl EventLog {
                 self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
             }
             Report::Moved { queue, to, kind, class, flow, psn, .. } => {
-                let row = EventRow { to_queue: Some(to), ..row("move") };
+                let row = EventRow { to_queue: Some(to.0), ..row("move") };
                 self.in_queue(row, queue, kind, class.0, (flow, psn), None)
             }
             Report::Stopped { queue, cause, .. } => self.because(row("pause"), queue, cause, fabric),
             Report::Paused { queue, closure, .. } => self.because(row("resume"), queue, closure.cause, fabric),
             Report::Link { up, .. } => row(if up { "link-up" } else { "link-down" }),
             Report::Marked { queue, flow, psn, .. } => {
-                EventRow { queue: Some(queue), flow: Some(flow.0), psn: Some(psn), ..row("mark") }
+                EventRow { queue: Some(queue.0), flow: Some(flow.0), psn: Some(psn), ..row("mark") }
             }
             Report::Dropped { class, bytes, packet, cause, .. } => EventRow {
                 frame: packet.map(|(kind, ..)| self.kind(kind)),
@@ -223,7 +223,7 @@ impl EventLog {
             }
             Report::Sender { flow, queue, next, in_flight, window, departure, .. } => EventRow {
                 flow: Some(flow.0),
-                queue: Some(queue),
+                queue: Some(queue.0),
                 psn: next,
                 in_flight_bytes: Some(in_flight),
                 window_bytes: Some(window).filter(|window| *window < u64::MAX),
@@ -239,7 +239,7 @@ impl EventLog {
     fn in_queue(
         &self,
         row: EventRow,
-        queue: u16,
+        queue: QueueIx,
         kind: PacketKind,
         class: u8,
         (flow, psn): (FlowId, Psn),
@@ -250,8 +250,8 @@ impl EventLog {
             class: Some(class),
             flow: number(flow),
             psn: Some(psn),
-            queue: Some(queue),
-            ingress_port: ingress.map(|held| held.port),
+            queue: Some(queue.0),
+            ingress_port: ingress.map(|held| held.port.0),
             ingress_class: ingress.map(|held| held.class.0),
             ingress_bytes: ingress.map(|held| held.bytes),
             threshold_bytes: ingress.and_then(|held| held.threshold),
@@ -259,10 +259,10 @@ impl EventLog {
         }
     }
 
-    fn because(&self, row: EventRow, queue: u16, cause: Cause, fabric: &Fabric) -> EventRow {
+    fn because(&self, row: EventRow, queue: QueueIx, cause: Cause, fabric: &Fabric) -> EventRow {
         let root = &fabric.wiring.ports[cause.root];
         let reason = self.word(if cause.for_order { "order" } else { CONGESTION });
-        let (cause_node, cause_port) = (Some(root.node.into()), Some(root.ix));
-        EventRow { queue: Some(queue), cause_node, cause_port, reason: Some(reason), ..row }
+        let (cause_node, cause_port) = (Some(root.node.into()), Some(root.ix.0));
+        EventRow { queue: Some(queue.0), cause_node, cause_port, reason: Some(reason), ..row }
     }
 }

@@ -534,10 +534,10 @@ impl Run {
         };
         DeadQueue {
             node: fabric.name(facts.node).to_owned(),
-            port: facts.ix,
+            port: facts.ix.0,
             name,
             peer: fabric.name(fabric.wiring.peer(facts)).to_owned(),
-            queue,
+            queue: queue.0,
             bytes: port.queue_bytes(queue),
             flows: data.collect::<BTreeSet<FlowId>>().into_iter().map(flow).collect(),
         }

@@ -2,7 +2,7 @@
 
 use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Rate, Time};
-use backwater_fabric::ids::{NodeId, PortId, PortIx};
+use backwater_fabric::ids::{NodeId, PortId};
 use backwater_fabric::network::routes::{Routes, Wiring};
 use backwater_fabric::network::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec, Nodes};
 use serde::{Deserialize, Serialize};
@@ -28,10 +28,10 @@ struct TopologyNode {
 #[derive(Serialize, Deserialize)]
 struct Link {
     a: String,
-    a_port: PortIx,
+    a_port: u16,
     a_interface: Option<String>,
     b: String,
-    b_port: PortIx,
+    b_port: u16,
     b_interface: Option<String>,
     rate_bps: u64,
     delay_ps: u64,
@@ -54,7 +54,7 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
     let end = |port: PortId| {
         let port = &wiring.ports[port];
         let name = spec.nodes[port.node].name.clone();
-        (name, port.ix, spec.interfaces.get(&(port.node, port.ix)).cloned())
+        (name, port.ix.0, spec.interfaces.get(&(port.node, port.ix)).cloned())
     };
     let link = |(link, [a, b]): (&LinkSpec, &[PortId; 2])| {
         let ((a, a_port, a_interface), (b, b_port, b_interface)) = (end(*a), end(*b));

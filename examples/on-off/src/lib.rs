@@ -14,7 +14,7 @@ use backwater_fabric::contract::{
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
-use backwater_fabric::ids::{Class, ClassMask, PortId, PortIx, QueueIx};
+use backwater_fabric::ids::{ClassMask, PortId, PortIx, QueueIx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,7 +102,7 @@ fn frame(opcode: u16, cause: PortId) -> Control {
 }
 
 fn queues() -> impl Iterator<Item = QueueIx> {
-    DATA.iter().map(|Class(class)| QueueIx::from(class))
+    DATA.iter().map(QueueIx::of)
 }
 
 impl FlowControl for OnOff {
@@ -151,7 +151,7 @@ impl FlowControl for OnOff {
 
 impl FlowControlAccounts for OnOff {
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
-        let stopped = (0..).zip(&self.ports).filter(|(_, port)| port.stopped.is_some());
+        let stopped = self.ports.enumerate().filter(|(_, port)| port.stopped.is_some());
         stopped.flat_map(|(port, _)| queues().map(move |queue| (port, PauseScope::Queue(queue)))).collect()
     }
 }

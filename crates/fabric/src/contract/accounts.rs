@@ -43,7 +43,7 @@ pub trait FlowControlAccounts {
     /// queue that `scope` names. The context is without the packet's side records: trail, path
     /// header and notice.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
-        packet.ingress() == ingress && scope == PauseScope::Queue(packet.headers().queue.into())
+        packet.ingress() == ingress && scope == PauseScope::Queue(QueueIx(packet.headers().queue.into()))
     }
 
     /// Returns the queues of this node whose closed gates keep `scope` paused upstream of
@@ -59,7 +59,7 @@ pub trait FlowControlAccounts {
     }
 
     /// Returns the peak number of queues in use at any one port so far. Class queues do not count.
-    fn most_queues_used(&self) -> QueueIx {
+    fn most_queues_used(&self) -> u16 {
         0
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn by_default_a_packet_sustains_the_pause_of_its_own_ingress_queue() {
         let packet = testing::packet(1, Class(3), 1000);
-        let keeps = |ingress, queue| Plain.sustains_pause(ingress, PauseScope::Queue(queue), &packet);
+        let keeps = |ingress, queue| Plain.sustains_pause(PortIx(ingress), PauseScope::Queue(QueueIx(queue)), &packet);
         assert_eq!([keeps(1, 3), keeps(1, 4), keeps(0, 3), keeps(0, 4)], [true, false, false, false]);
     }
 }

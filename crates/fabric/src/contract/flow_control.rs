@@ -107,7 +107,7 @@ pub struct StartingFlow<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct AddedQueues {
     /// Maximum number of added queues at one port.
-    pub most: QueueIx,
+    pub most: u16,
     /// Destination of the packets that leave an added queue.
     pub stage: Stage,
     /// True if packets may depart in another class than they arrived in. The buffer charges the
@@ -171,7 +171,7 @@ pub trait FlowControl: FlowControlAccounts + Send {
     /// A flow starts at this host. Returns the queue of its port whose gate holds the flow back.
     /// Default: the queue of the flow's class.
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
-        QueueIx::from(flow.class.0)
+        QueueIx::of(flow.class)
     }
 
     /// A flow of this host ended or leaves `port`. The gate of `queue` held the flow back.

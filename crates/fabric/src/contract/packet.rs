@@ -5,10 +5,6 @@ use crate::frame::{Direction, Frame, Notice, Packet, Trail};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::Time;
 
-/// No port: the ingress of a packet that the node made, and the egress of a packet that is not
-/// routed yet.
-pub const NO_PORT: PortIx = PortIx::MAX;
-
 /// A packet at a node: its frame, and the facts that the node keeps beside the frame.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedPacket {
@@ -16,7 +12,8 @@ pub struct QueuedPacket {
     pub frame: Frame,
     /// Arrival at the present queue.
     pub at: Time,
-    /// Ingress port; [`NO_PORT`] if the node made the packet: a notice, or the answer of a host.
+    /// Ingress port; [`PortIx::NONE`] if the node made the packet: a notice, or the answer of a
+    /// host.
     pub ingress: PortIx,
     /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names
     /// this class.
@@ -37,7 +34,7 @@ impl QueuedPacket {
     /// Returns the context of the packet in the queue of its class at `egress`.
     #[inline(always)]
     pub fn context<'a>(&'a mut self, egress: PortIx, records: &'a mut Records) -> PacketContext<'a> {
-        let queue = self.frame.class().0.into();
+        let queue = QueueIx::of(self.frame.class());
         self.context_in(egress, queue, records)
     }
 
@@ -53,7 +50,7 @@ impl QueuedPacket {
 pub struct PacketContext<'a> {
     /// The packet as it is queued.
     pub packet: &'a mut QueuedPacket,
-    /// Egress port; [`NO_PORT`] before the load balancer chose one.
+    /// Egress port; [`PortIx::NONE`] before the load balancer chose one.
     pub egress: PortIx,
     /// Queue of the egress port: the packet's present queue, or on dequeue the queue that it left.
     pub queue: QueueIx,
@@ -62,7 +59,7 @@ pub struct PacketContext<'a> {
 }
 
 impl PacketContext<'_> {
-    /// Returns the ingress port; [`NO_PORT`] if the node made the packet.
+    /// Returns the ingress port; [`PortIx::NONE`] if the node made the packet.
     #[inline]
     pub fn ingress(&self) -> PortIx {
         self.packet.ingress
@@ -102,7 +99,7 @@ impl PacketContext<'_> {
     /// Packets of the control class and packets of this node are not.
     #[inline]
     pub(crate) fn is_charged(&self) -> bool {
-        self.packet.ingress_class != Class::CONTROL && self.packet.ingress != NO_PORT
+        self.packet.ingress_class != Class::CONTROL && self.packet.ingress != PortIx::NONE
     }
 
     /// Returns the headers of the packet.
@@ -160,7 +157,7 @@ impl PacketContext<'_> {
     /// Chooses the queue of the packet's class, without a note.
     #[inline]
     pub fn by_class(&self) -> QueueChoice {
-        self.in_queue(QueueIx::from(self.egress_class().0), 0)
+        self.in_queue(QueueIx::of(self.egress_class()), 0)
     }
 
     /// Chooses `queue`, with a note, and keeps the packet's class.

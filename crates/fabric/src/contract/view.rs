@@ -71,7 +71,7 @@ pub trait PortView {
     fn is_occupied(&self, queue: QueueIx) -> bool;
 
     /// Returns the number of queues used so far.
-    fn queue_count(&self) -> QueueIx;
+    fn queue_count(&self) -> usize;
 
     /// Returns the number of open, occupied queues that feed the wire, without the queue of the
     /// control class.
@@ -91,7 +91,7 @@ pub trait PortView {
 impl<'a> dyn PortView + 'a {
     /// Returns the queues with a closed gate, in ascending order.
     pub fn closed_queues(&self) -> impl Iterator<Item = QueueIx> {
-        std::iter::successors(self.next_closed(0), |queue| self.next_closed(queue + 1))
+        std::iter::successors(self.next_closed(QueueIx(0)), |queue| self.next_closed(QueueIx(queue.0 + 1)))
     }
 }
 
@@ -227,7 +227,7 @@ impl<'a> View<'a> {
             return;
         }
         let port = self.port(ingress).id();
-        for (egress, bytes) in (0..).zip(held).filter(|(_, bytes)| *bytes > 0) {
+        for (egress, bytes) in (0..).map(PortIx).zip(held).filter(|(_, bytes)| *bytes > 0) {
             self.node.report(Report::Full { port, class, egress, bytes });
         }
     }

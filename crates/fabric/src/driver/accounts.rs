@@ -102,7 +102,7 @@ fn queued<'a>(
     frames: &'a crate::model::fifo::Frames,
 ) -> impl Iterator<Item = (PortIx, QueueIx, &'a Frame)> {
     node.ports().iter().flat_map(move |port| {
-        let queues = 0..port.queue_count() as QueueIx;
-        queues.flat_map(move |queue| port.frames(queue, frames).map(move |queued| (port.ix, queue, &queued.frame)))
+        port.queues()
+            .flat_map(move |queue| port.frames(queue, frames).map(move |queued| (port.ix, queue, &queued.frame)))
     })
 }

@@ -1,6 +1,5 @@
 //! The audit: invariants of every run, whatever the mechanisms do.
 
-use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
 use crate::contract::{FlowControlAccounts, PauseScope};
 use crate::driver::shard::Shard;
@@ -96,7 +95,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
                 if sent != obeyed {
                     report(
                         node.id,
-                        format!("port {} has paused {sent:?}, but its peer obeys PAUSEs of {obeyed:?}", port.ix),
+                        format!("port {} has paused {sent:?}, but its peer obeys PAUSEs of {obeyed:?}", port.ix.0),
                     );
                 }
             }
@@ -109,20 +108,20 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
 fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(NodeId, String)) {
     let Some(switch) = node.switch() else { return };
     let mut queued_bytes: IndexVec<PortIx, _> = vec![[0u64; CLASSES]; node.ports().len()].into();
-    let in_queues = |port: &'a Port| (0..port.queue_count() as u16).flat_map(move |queue| port.frames(queue, frames));
+    let in_queues = |port: &'a Port| port.queues().flat_map(move |queue| port.frames(queue, frames));
     let queued = node.ports().iter().flat_map(in_queues).chain(switch.transit.packets());
     for QueuedPacket { frame, ingress, ingress_class, .. } in queued {
-        if *ingress_class != Class::CONTROL && *ingress != NO_PORT {
+        if *ingress_class != Class::CONTROL && *ingress != PortIx::NONE {
             queued_bytes[*ingress][ingress_class.index()] += u64::from(frame.size.charge);
         }
     }
-    for (ingress, classes) in (0u16..).zip(&queued_bytes) {
+    for (ingress, classes) in queued_bytes.enumerate() {
         for (class, bytes) in (0u8..).map(Class).zip(classes) {
             let charged = switch.ingress_occupancy(ingress, class);
             if charged != *bytes {
                 let what = format!(
-                    "ingress queue of port {ingress}, class {}: {charged} B charged, but {bytes} B in egress queues",
-                    class.0
+                    "ingress queue of port {}, class {}: {charged} B charged, but {bytes} B in egress queues",
+                    ingress.0, class.0
                 );
                 report(node.id, what);
             }

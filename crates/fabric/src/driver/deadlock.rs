@@ -125,7 +125,7 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
 fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: PauseScope) -> Vec<PausedQueue> {
     let (mut found, node) = (Vec::new(), simulation.node(node));
     for port in node.ports() {
-        for next in 0..port.queue_count() as QueueIx {
+        for next in port.queues() {
             let keeps = |queued: &QueuedPacket| {
                 let (mut queued, records) = (*queued, &mut Records::default());
                 node.flow_control().sustains_pause(ingress, scope, &queued.context_in(port.ix, next, records))

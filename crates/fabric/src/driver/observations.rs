@@ -5,7 +5,7 @@ use crate::driver::totals::Totals;
 use crate::driver::trace::Trace;
 use crate::frame::PacketKind;
 use crate::frame::cause::Closure;
-use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::network::fabric::{Fabric, Guarantee};
 use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
@@ -46,7 +46,7 @@ pub struct PauseInterval {
     /// Paused port.
     pub port: PortId,
     /// Paused queue; the class, for class-based flow controls.
-    pub queue: u16,
+    pub queue: QueueIx,
     /// Start, end and cause.
     pub closure: Closure,
 }

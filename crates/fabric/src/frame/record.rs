@@ -438,7 +438,7 @@ mod tests {
         let mut telemetry = Telemetry::default();
         telemetry.push(Stamp { time: Time::from_ps(1), tx_bytes: 2, queue_bytes: 3, rate: Rate::from_gbps(100) });
         let mut trail = Trail::default();
-        trail.push(4);
+        trail.push(PortIx(4));
         let words = [1, 2, 3, 4];
         let notice =
             Notice { protocol: Protocol::named("test"), from: PortId(5), flow: FlowId(6), to: NodeId(7), words };

@@ -35,7 +35,7 @@ impl Route {
     pub fn fixed(ports: &[PortIx]) -> Option<Route> {
         let mut route = Route { hops: [0; MAX_HOPS], cursor: (ports.len() as u8) << 4 };
         for (hop, port) in route.hops.get_mut(..ports.len())?.iter_mut().zip(ports) {
-            *hop = u8::try_from(*port).ok()?;
+            *hop = u8::try_from(port.0).ok()?;
         }
         Some(route)
     }
@@ -50,7 +50,7 @@ impl Route {
     /// above 255.
     pub fn then(mut self, port: PortIx) -> Option<Route> {
         let hops = self.cursor >> 4;
-        *self.hops.get_mut(usize::from(hops))? = u8::try_from(port).ok()?;
+        *self.hops.get_mut(usize::from(hops))? = u8::try_from(port.0).ok()?;
         self.cursor += 1 << 4;
         Some(self)
     }
@@ -70,7 +70,7 @@ impl Route {
     pub fn next(&self) -> NextHop {
         let (hop, hops) = (self.cursor & 0xf, self.cursor >> 4);
         if hop < hops {
-            NextHop::Port(self.hops[usize::from(hop)].into())
+            NextHop::Port(PortIx(self.hops[usize::from(hop)].into()))
         } else if hops > 0 {
             NextHop::Arrived
         } else {
@@ -108,7 +108,7 @@ impl Route {
     /// Returns the egress ports of a fixed route that the packet has passed, from the source host
     /// on.
     pub fn passed(&self) -> impl Iterator<Item = PortIx> + '_ {
-        self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx::from(*port))
+        self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx((*port).into()))
     }
 
     /// Returns the full route of a packet that has arrived, where `trail` lists the ports that it
@@ -134,7 +134,8 @@ impl Route {
 
     /// Returns the remaining egress ports of a fixed route.
     pub fn remaining(&self) -> impl Iterator<Item = PortIx> + '_ {
-        self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))
+        let hops = &self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)];
+        hops.iter().map(|port| PortIx((*port).into()))
     }
 }
 
@@ -153,39 +154,44 @@ pub enum NextHop {
 mod tests {
     use super::*;
 
+    fn ports(numbers: &[u16]) -> Vec<PortIx> {
+        numbers.iter().copied().map(PortIx).collect()
+    }
+
     /// If a packet received a fixed route on its way, the full route is the packet's trail,
     /// followed by that fixed route. Otherwise the trail alone is the full route. A trail or a
     /// route can be too long to be recorded.
     #[test]
     fn the_full_route_joins_route_and_trail() {
-        let arrived = |ports: &[PortIx]| Route::completed(ports).expect("few hops fit");
-        let onward = Route::fixed(&[4, 5]).expect("two hops fit");
-        assert_eq!(arrived(&[1, 4, 5]).full_route(Some(&[1])), Some(arrived(&[1, 4, 5])));
+        let arrived = |numbers: &[u16]| Route::completed(&ports(numbers)).expect("few hops fit");
+        let onward = Route::fixed(&ports(&[4, 5])).expect("two hops fit");
+        assert_eq!(arrived(&[1, 4, 5]).full_route(Some(&ports(&[1]))), Some(arrived(&[1, 4, 5])));
         assert_eq!(arrived(&[1, 4, 5]).full_route(None), Some(arrived(&[1, 4, 5])));
-        assert_eq!(arrived(&[4, 5]).full_route(Some(&[1])), None);
+        assert_eq!(arrived(&[4, 5]).full_route(Some(&ports(&[1]))), None);
         let mut towards = Route::towards(NodeId(3));
-        assert_eq!(towards.full_route(Some(&[1])), Some(arrived(&[1])));
-        assert_eq!([towards.full_route(Some(&[1, 2])), towards.full_route(None)], [None; 2]);
+        assert_eq!(towards.full_route(Some(&ports(&[1]))), Some(arrived(&[1])));
+        assert_eq!([towards.full_route(Some(&ports(&[1, 2]))), towards.full_route(None)], [None; 2]);
         assert!(towards.advance());
-        assert_eq!(towards.full_route(Some(&[1, 2])), Some(arrived(&[1, 2])));
+        assert_eq!(towards.full_route(Some(&ports(&[1, 2]))), Some(arrived(&[1, 2])));
         assert_eq!(onward.full_route(None), None);
     }
 
     #[test]
     fn a_route_leads_from_port_to_port_and_ends() {
-        let mut route = Route::fixed(&[4, 0, 255, 1, 2, 3, 9]).expect("seven hops fit");
+        let mut route = Route::fixed(&ports(&[4, 0, 255, 1, 2, 3, 9])).expect("seven hops fit");
         for port in [4, 0, 255, 1, 2, 3, 9] {
-            assert_eq!(route.next(), NextHop::Port(port));
+            assert_eq!(route.next(), NextHop::Port(PortIx(port)));
             route.advance();
         }
         assert_eq!(route.next(), NextHop::Arrived);
         assert_eq!((route.passed().count(), route.remaining().count()), (7, 0));
-        let onward = Route::fixed(&[4, 5]).expect("two hops fit").with_passed(&[1, 2]);
-        assert_eq!((onward.passed().collect(), onward.next()), (vec![1, 2], NextHop::Port(4)));
-        assert_eq!(onward.remaining().collect::<Vec<_>>(), [4, 5]);
-        assert_eq!(onward.with_passed(&[0; MAX_HOPS]), onward);
-        assert_eq!(Route::fixed(&[4]).and_then(|route| route.then(5)), Some(Route::fixed(&[4, 5]).expect("it fits")));
-        assert_eq!([onward.then(256), route.then(1)], [None, None]);
+        let onward = Route::fixed(&ports(&[4, 5])).expect("two hops fit").with_passed(&ports(&[1, 2]));
+        assert_eq!((onward.passed().collect(), onward.next()), (ports(&[1, 2]), NextHop::Port(PortIx(4))));
+        assert_eq!(onward.remaining().collect::<Vec<_>>(), ports(&[4, 5]));
+        assert_eq!(onward.with_passed(&ports(&[0; MAX_HOPS])), onward);
+        let short = Route::fixed(&ports(&[4])).expect("it fits");
+        assert_eq!(short.then(PortIx(5)), Route::fixed(&ports(&[4, 5])));
+        assert_eq!([onward.then(PortIx(256)), route.then(PortIx(1))], [None, None]);
         let route = Route::towards(NodeId(0x0102_0304));
         assert_eq!(
             (route.next(), route.destination()),
@@ -195,7 +201,7 @@ mod tests {
 
     #[test]
     fn routes_that_are_too_long_or_need_large_ports_are_found_hop_by_hop() {
-        assert_eq!(Route::fixed(&[1; MAX_HOPS + 1]), None);
-        assert_eq!(Route::fixed(&[256]), None);
+        assert_eq!(Route::fixed(&ports(&[1; MAX_HOPS + 1])), None);
+        assert_eq!(Route::fixed(&ports(&[256])), None);
     }
 }

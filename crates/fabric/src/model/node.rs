@@ -4,12 +4,12 @@
 //! actions into a [`Sink`]. It has no access to the event set, a clock, a file or a socket, so that
 //! a simulator or a real network can drive it.
 
-use crate::contract::packet::{NO_PORT, QueuedPacket};
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
-use crate::ids::{CLASSES, Class, FlowId, NodeId, PortIx, QueueIx};
+use crate::ids::{Class, FlowId, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::Frames;
 use crate::model::flags::NodeFlags;
@@ -59,7 +59,7 @@ impl Node {
             | NodeFlags::DELAY.only_if(switch.as_ref().is_some_and(|switch| switch.transit.takes_time()))
             | NodeFlags::TURNS.only_if(takes_turns)
             | NodeFlags::RELAYS.only_if(site.relays)
-            | NodeFlags::INNER_QUEUES.only_if(io.ports.iter().any(|port| !port.feeds_wire(CLASSES as QueueIx)));
+            | NodeFlags::INNER_QUEUES.only_if(io.ports.iter().any(|port| !port.feeds_wire(QueueIx::added(0))));
         Node { id, io, flow_control, switch }
     }
 
@@ -166,7 +166,7 @@ impl Node {
     pub(crate) fn reroute<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let avoids = self.io.ports.iter().any(|port| env.fabric.routes.avoid(port.id));
         self.io.flags.set(NodeFlags::DEAD_ENDS, avoids);
-        for ix in 0..self.io.ports.len() as PortIx {
+        for ix in self.io.ports.ids() {
             if self.io.is_dead_end(ix, env) {
                 SwitchPipeline::new(self, env).abandon(ix);
                 self.call_flow_control(env, |mechanism, view| mechanism.on_dead_end(ix, view));
@@ -311,7 +311,8 @@ impl Node {
                 switch.on_pause_sent(port, classes, stop, env.now);
             }
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
-            let queued = QueuedPacket { frame, at: env.now, ingress: NO_PORT, ingress_class: Class::CONTROL, note: 0 };
+            let queued =
+                QueuedPacket { frame, at: env.now, ingress: PortIx::NONE, ingress_class: Class::CONTROL, note: 0 };
             let (NodeIo { ports, counters, .. }, records) = (&mut self.io, &mut *env.records);
             ports[port].enqueue_control(queued, env.frames, |withdrawn| {
                 counters.created -= u64::from(withdrawn.size.charge);
@@ -386,7 +387,7 @@ impl Node {
         let Body::Packet(packet) = &frame.body else { return };
         match packet.route.next() {
             NextHop::Port(egress) => {
-                self.io.ports[egress].prefetch_enqueue(QueueIx::from(packet.class.0));
+                self.io.ports[egress].prefetch_enqueue(QueueIx::of(packet.class));
                 if let Some(switch) = &self.switch {
                     switch.prefetch(ingress, packet.class);
                 }
@@ -404,7 +405,7 @@ impl Node {
         match packet.route.next() {
             NextHop::Port(egress) => {
                 let port = &self.io.ports[egress];
-                port.prefetch_push(QueueIx::from(packet.class.0), frames);
+                port.prefetch_push(QueueIx::of(packet.class), frames);
                 Some(port)
             }
             NextHop::Arrived => {

@@ -15,7 +15,7 @@
 //! that it makes enter at [`SwitchPipeline::enqueue_own`], and packets of its queue pairs at
 //! [`SwitchPipeline::schedule`].
 
-use crate::contract::packet::{NO_PORT, QueuedPacket};
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, Pressure,
@@ -75,7 +75,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let switch = switch.as_mut().expect("routes pass through switches only");
         let path = records.path(packet.frame.record).map(Entropy);
         let key = fabric.key(headers.flow, headers.direction()).with(path);
-        let request = &mut RouteRequest { packet: packet.context(NO_PORT, records), destination, key, candidates };
+        let request = &mut RouteRequest { packet: packet.context(PortIx::NONE, records), destination, key, candidates };
         let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
         match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {
             Choice::Candidate(index) => candidates[index],
@@ -284,7 +284,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             return self.node.io.drop(egress, &frame, DropCause::LinkDown, self.env);
         }
         let Env { now, records, frames, sink, .. } = &mut *self.env;
-        let mut packet = QueuedPacket::new(frame, NO_PORT, *now);
+        let mut packet = QueuedPacket::new(frame, PortIx::NONE, *now);
         let at = &mut packet.context(egress, records);
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
             Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).own_enqueued(at);
@@ -377,7 +377,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(always)]
     fn depart(&mut self, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
         let Body::Packet(headers) = &mut packet.frame.body else { unreachable!("link-local frames are in no queue") };
-        headers.queue = queue.min(u8::MAX.into()) as u8;
+        headers.queue = queue.0.min(u8::MAX.into()) as u8;
         let hooks = HookSet::departure_of(headers.kind);
         if self.node.io.flags.intersects(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
             self.node.io.extend_trail(egress, &mut packet.frame, self.env);
@@ -403,7 +403,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(never)]
     fn account_for_departure(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
         let flags = self.node.io.flags;
-        if flags.intersects(NodeFlags::RELAYS) && packet.ingress != NO_PORT {
+        if flags.intersects(NodeFlags::RELAYS) && packet.ingress != PortIx::NONE {
             self.node.io.ports[egress].count_relayed(&packet.frame);
         }
         if flags.intersects(NodeFlags::TURNS) && packet.frame.class() != Class::CONTROL {
@@ -481,14 +481,14 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         while let Some(queue) = self.node.io.ports[egress].first_inner() {
             self.reborrow().move_first(egress, queue);
         }
-        for queue in 0..self.node.io.ports[egress].queue_count() as QueueIx {
+        for queue in self.node.io.ports[egress].queues() {
             while self.node.io.ports[egress].is_occupied(queue) {
                 let mut queued = self.node.io.ports[egress].take(queue, self.env.frames);
                 let Env { now, fabric, records, sink, .. } = &mut *self.env;
                 let packet = &mut queued.context_in(egress, queue, records);
                 Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).abandoned(packet);
                 Self::release(self.node, packet, *now, fabric);
-                let ingress = if queued.ingress == NO_PORT { egress } else { queued.ingress };
+                let ingress = if queued.ingress == PortIx::NONE { egress } else { queued.ingress };
                 self.node.io.drop(ingress, &queued.frame, DropCause::LinkDown, self.env);
             }
         }

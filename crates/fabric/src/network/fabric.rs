@@ -639,7 +639,7 @@ impl Fabric {
         let node = self.name(facts.node);
         match self.spec.interfaces.get(&(facts.node, facts.ix)) {
             Some(name) => format!("{node}:{name}"),
-            None => format!("{node}:{}", facts.ix),
+            None => format!("{node}:{}", facts.ix.0),
         }
     }
 }

@@ -50,7 +50,7 @@ impl Wiring {
             let facts = |node: NodeId, id: u32, peer: u32| PortFacts {
                 id: PortId(id),
                 node,
-                ix: (id - first[node]) as PortIx,
+                ix: PortIx((id - first[node]) as u16),
                 peer: PortId(peer),
                 rate: link.rate,
                 delay: link.delay,
@@ -107,7 +107,7 @@ impl Wiring {
     /// Returns port `ix` of the neighbour of `port`.
     #[inline]
     pub(crate) fn port_of_peer(&self, port: PortId, ix: PortIx) -> PortId {
-        PortId(self.peer_first[port] + u32::from(ix))
+        PortId(self.peer_first[port] + u32::from(ix.0))
     }
 
     /// Returns the index, within its node, of the port at the other end of `port`'s link.
@@ -118,7 +118,7 @@ impl Wiring {
     /// Returns port `ix` of `node`.
     #[inline]
     pub fn port_at(&self, node: NodeId, ix: PortIx) -> &PortFacts {
-        &self.ports[PortId(self.first[node] + u32::from(ix))]
+        &self.ports[PortId(self.first[node] + u32::from(ix.0))]
     }
 
     /// Returns the neighbour at port `ix` of `node`.

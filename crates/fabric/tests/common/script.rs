@@ -44,7 +44,7 @@ pub enum Content {
 pub struct Sent {
     /// Start of transmission, in picoseconds.
     pub at: u64,
-    pub port: PortIx,
+    pub port: u16,
     pub content: Content,
     /// End of transmission, in picoseconds.
     pub done: u64,
@@ -53,7 +53,7 @@ pub struct Sent {
 /// A transmission with its whole frame; times are in picoseconds.
 struct Transmission {
     at: u64,
-    port: PortIx,
+    port: u16,
     frame: Frame,
     done: u64,
 }
@@ -95,7 +95,7 @@ struct Recorder {
 impl Sink for Recorder {
     fn transmit(&mut self, port: &Port, frame: &Frame, _: &Records) {
         let (at, done) = (self.now.ps(), port.busy_until.ps());
-        self.sent.push_back(Transmission { at, port: port.ix, frame: *frame, done });
+        self.sent.push_back(Transmission { at, port: port.ix.0, frame: *frame, done });
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
@@ -103,9 +103,9 @@ impl Sink for Recorder {
         // them.
         self.wakeups.insert(match wakeup {
             Wakeup::FlowStart(node) => (at, 0, node.0),
-            Wakeup::FlowControl(port) => (at, 1, port.ix.into()),
+            Wakeup::FlowControl(port) => (at, 1, port.ix.0.into()),
             Wakeup::Retransmission(node) => (at, 2, node.0),
-            Wakeup::Port(port) => (at, 3, port.ix.into()),
+            Wakeup::Port(port) => (at, 3, port.ix.0.into()),
             Wakeup::Node(node) => (at, 4, node.0),
         });
     }
@@ -148,6 +148,11 @@ impl Script {
         script
     }
 
+    /// Returns a port of the node.
+    pub fn port(&self, number: u16) -> &Port {
+        &self.node.ports()[PortIx(number)]
+    }
+
     /// Fires the node's timers that are due before `at`, then applies `input` at `at`.
     fn input(&mut self, at: u64, input: impl FnOnce(&mut Node, &mut Env<'_, Recorder>)) {
         self.run_before(at);
@@ -166,36 +171,36 @@ impl Script {
             self.recorder.wakeups.pop_first();
             self.with(at, |node, env| match kind {
                 0 => node.start_flows(env),
-                1 => node.flow_control_timer(id as PortIx, env),
+                1 => node.flow_control_timer(PortIx(id as u16), env),
                 2 => node.retransmission_timer(env),
-                3 => node.port_ready(id as PortIx, env),
+                3 => node.port_ready(PortIx(id as u16), env),
                 _ => node.wake(env),
             });
         }
     }
 
     /// Handles a data packet of `flow` whose last byte arrives on `port` at `at`.
-    pub fn arrive_data(&mut self, at: u64, port: PortIx, flow: u32, psn: u32) {
+    pub fn arrive_data(&mut self, at: u64, port: u16, flow: u32, psn: u32) {
         self.arrive_data_marked(at, port, flow, psn, false);
     }
 
     /// Handles arrivals of data packets of `flow` on `port`, the first at `at`, the others `gap`
     /// apart.
-    pub fn arrive_each(&mut self, at: u64, gap: u64, port: PortIx, flow: u32, psns: impl IntoIterator<Item = u32>) {
+    pub fn arrive_each(&mut self, at: u64, gap: u64, port: u16, flow: u32, psns: impl IntoIterator<Item = u32>) {
         for (nth, psn) in (0..).zip(psns) {
             self.arrive_data(at + nth * gap, port, flow, psn);
         }
     }
 
     /// Handles the arrival of a data packet of `flow`, marked or not, on `port` at `at`.
-    pub fn arrive_data_marked(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, marked: bool) {
+    pub fn arrive_data_marked(&mut self, at: u64, port: u16, flow: u32, psn: u32, marked: bool) {
         let (body, size) = self.data(flow, psn, marked);
         self.arrive(at, port, Frame::new(body, size));
     }
 
     /// Handles the arrival of a data packet of `flow` with a load balancer's header on `port` at
     /// `at`.
-    pub fn arrive_data_with(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, header: PathHeader) {
+    pub fn arrive_data_with(&mut self, at: u64, port: u16, flow: u32, psn: u32, header: PathHeader) {
         let data = self.data(flow, psn, false);
         self.arrive_with(at, port, data, Record { path_header: Some(header), ..Record::default() });
     }
@@ -210,13 +215,13 @@ impl Script {
     }
 
     /// Handles the arrival of an ACK or NACK of `flow` on `port` at `at`.
-    pub fn arrive_answer(&mut self, at: u64, port: PortIx, flow: u32, kind: PacketKind, expected: u32) {
+    pub fn arrive_answer(&mut self, at: u64, port: u16, flow: u32, kind: PacketKind, expected: u32) {
         let (packet, size) = self.answer(flow, kind, expected);
         self.arrive(at, port, Frame::new(Body::Packet(packet), size));
     }
 
     /// Handles the arrival of an ACK of `flow` with a load balancer's header on `port` at `at`.
-    pub fn arrive_ack_with(&mut self, at: u64, port: PortIx, flow: u32, header: PathHeader) {
+    pub fn arrive_ack_with(&mut self, at: u64, port: u16, flow: u32, header: PathHeader) {
         let (packet, size) = self.answer(flow, PacketKind::Ack, 1);
         let record = Record { path_header: Some(header), ..Record::default() };
         self.arrive_with(at, port, (Body::Packet(packet), size), record);
@@ -224,7 +229,7 @@ impl Script {
 
     /// Handles the arrival, on `port` at `at`, of an ACK of `flow` that the neighbour sent from its
     /// queue `queue`.
-    pub fn arrive_ack_of_queue(&mut self, at: u64, port: PortIx, flow: u32, queue: u8) {
+    pub fn arrive_ack_of_queue(&mut self, at: u64, port: u16, flow: u32, queue: u8) {
         let (packet, size) = self.answer(flow, PacketKind::Ack, 1);
         self.arrive(at, port, Frame::new(Body::Packet(Packet { queue, ..packet }), size));
     }
@@ -237,7 +242,7 @@ impl Script {
 
     /// Handles the arrival, on `port` at `at`, of a notice of `protocol` about a flow for the
     /// flow's source.
-    pub fn arrive_notice(&mut self, at: u64, port: PortIx, flow: u32, protocol: Protocol, words: [u32; 4]) {
+    pub fn arrive_notice(&mut self, at: u64, port: u16, flow: u32, protocol: Protocol, words: [u32; 4]) {
         let to = self.fabric.flow(FlowId(flow)).src;
         let notice = Notice { protocol, from: PortId(0), flow: FlowId(flow), to, words };
         let body = Body::Packet(packet(PacketKind::Notice, flow, 0, Class::CONTROL, to));
@@ -246,42 +251,42 @@ impl Script {
     }
 
     /// Handles the arrival of a PFC frame with `quanta` for `classes` on `port` at `at`.
-    pub fn arrive_pfc(&mut self, at: u64, port: PortIx, classes: &[u8], quanta: u16) {
+    pub fn arrive_pfc(&mut self, at: u64, port: u16, classes: &[u8], quanta: u16) {
         let enabled: ClassMask = classes.iter().copied().map(Class).collect();
         let pfc = Pfc { enabled, quanta, reliable: true };
         self.arrive_control(at, port, Control::Pfc(pfc));
     }
 
     /// Handles the arrival of a PAUSE for `class` with this `cause` on `port` at `at`.
-    pub fn arrive_pause(&mut self, at: u64, port: PortIx, class: u8, cause: Cause) {
+    pub fn arrive_pause(&mut self, at: u64, port: u16, class: u8, cause: Cause) {
         let pfc = Pfc { enabled: ClassMask::of(Class(class)), quanta: u16::MAX, reliable: true };
         let (body, size) = (Body::Control(Control::Pfc(pfc)), self.fabric.spec.framing.control());
         self.arrive_with(at, port, (body, size), Record { causes: Some([cause; CLASSES]), ..Record::default() });
     }
 
     /// Handles the arrival of a frame of Pyrrha on `port` at `at`.
-    pub fn arrive_pyrrha(&mut self, at: u64, port: PortIx, frame: PyrrhaFrame) {
+    pub fn arrive_pyrrha(&mut self, at: u64, port: u16, frame: PyrrhaFrame) {
         self.arrive_control(at, port, frame.into());
     }
 
     /// Handles the arrival of a link-local frame on `port` at `at`.
-    pub fn arrive_control(&mut self, at: u64, port: PortIx, control: Control) {
+    pub fn arrive_control(&mut self, at: u64, port: u16, control: Control) {
         let size = self.fabric.spec.framing.control();
         self.arrive(at, port, Frame::new(Body::Control(control), size));
     }
 
-    fn arrive_with(&mut self, at: u64, port: PortIx, (body, size): (Body, FrameSize), record: Record) {
+    fn arrive_with(&mut self, at: u64, port: u16, (body, size): (Body, FrameSize), record: Record) {
         let record = self.records.insert(record);
         self.arrive(at, port, Frame { record, ..Frame::new(body, size) });
     }
 
-    fn arrive(&mut self, at: u64, port: PortIx, frame: Frame) {
-        self.input(at, |node, env| node.arrive(port, &frame, env));
+    fn arrive(&mut self, at: u64, port: u16, frame: Frame) {
+        self.input(at, |node, env| node.arrive(PortIx(port), &frame, env));
     }
 
     /// Handles the failure or recovery of the link of `port`.
-    pub fn link_change(&mut self, at: u64, port: PortIx, up: bool) {
-        self.input(at, |node, env| node.link_change(port, up, env));
+    pub fn link_change(&mut self, at: u64, port: u16, up: bool) {
+        self.input(at, |node, env| node.link_change(PortIx(port), up, env));
     }
 
     fn next_transmission(&mut self, limit: u64) -> Option<Transmission> {
@@ -310,13 +315,13 @@ impl Script {
     }
 
     /// Returns start of transmission and content of all frames that `port` sends until `limit`.
-    pub fn sent_until(&mut self, limit: u64, port: PortIx) -> Vec<(u64, Content)> {
+    pub fn sent_until(&mut self, limit: u64, port: u16) -> Vec<(u64, Content)> {
         let sent = std::iter::from_fn(|| self.next_sent(limit));
         sent.filter(|sent| sent.port == port).map(|sent| (sent.at, sent.content)).collect()
     }
 
     /// Returns port, flow and number of the next data packet sent before `limit`.
-    pub fn next_data(&mut self, limit: u64) -> Option<(PortIx, u32, u32)> {
+    pub fn next_data(&mut self, limit: u64) -> Option<(u16, u32, u32)> {
         self.next_of(limit, |sent, _| {
             sent.packet(PacketKind::Data).map(|packet| (sent.port, packet.flow.0, packet.psn))
         })
@@ -339,7 +344,7 @@ impl Script {
     }
 
     /// Returns the port and the load balancer's header of the next data packet sent before `limit`.
-    pub fn next_path_header(&mut self, limit: u64) -> Option<(PortIx, Option<PathHeader>)> {
+    pub fn next_path_header(&mut self, limit: u64) -> Option<(u16, Option<PathHeader>)> {
         self.next_of(limit, |sent, records| {
             sent.packet(PacketKind::Data).map(|_| (sent.port, records.path_header(sent.frame.record).copied()))
         })
@@ -357,7 +362,7 @@ impl Script {
 
     /// Returns start of transmission, port, flow and first field of the next notice sent before
     /// `limit`.
-    pub fn next_notice(&mut self, limit: u64) -> Option<(u64, PortIx, u32, u32)> {
+    pub fn next_notice(&mut self, limit: u64) -> Option<(u64, u16, u32, u32)> {
         self.next_of(limit, |sent, records| {
             records.notice(sent.frame.record).map(|notice| (sent.at, sent.port, notice.flow.0, notice.words[0]))
         })
@@ -369,14 +374,14 @@ impl Script {
     }
 
     /// Returns start of transmission, port and class of the next notice sent before `limit`.
-    pub fn next_notice_class(&mut self, limit: u64) -> Option<(u64, PortIx, u8)> {
+    pub fn next_notice_class(&mut self, limit: u64) -> Option<(u64, u16, u8)> {
         self.next_of(limit, |sent, _| {
             sent.packet(PacketKind::Notice).map(|packet| (sent.at, sent.port, packet.class.0))
         })
     }
 
     /// Returns port, classes and causes of the next PAUSE sent, which must exist.
-    pub fn next_pause(&mut self) -> (PortIx, Vec<(u8, Cause)>) {
+    pub fn next_pause(&mut self) -> (u16, Vec<(u8, Cause)>) {
         let pause = self.next_of(u64::MAX, |sent, records| {
             let Body::Control(Control::Pfc(Pfc { enabled, quanta: 1.., .. })) = sent.frame.body else { return None };
             let causes = records.causes(sent.frame.record)?;
@@ -395,7 +400,7 @@ impl Script {
 
     /// Returns start of transmission, port and content of the next link-local frame other than
     /// PFC's sent before `limit`.
-    pub fn next_custom(&mut self, limit: u64) -> Option<(u64, PortIx, Control)> {
+    pub fn next_custom(&mut self, limit: u64) -> Option<(u64, u16, Control)> {
         self.next_of(limit, |sent, _| match sent.frame.body {
             Body::Control(control @ Control::Custom { .. }) => Some((sent.at, sent.port, control)),
             _ => None,
@@ -403,16 +408,15 @@ impl Script {
     }
 
     /// Counts the queued packets that sustain the upstream pause of `scope` at `ingress`.
-    pub fn packets_sustaining(&self, ingress: PortIx, scope: PauseScope) -> usize {
+    pub fn packets_sustaining(&self, ingress: u16, scope: PauseScope) -> usize {
         let sustains = |queued: &QueuedPacket, port: &Port, queue| {
             let (mut queued, records) = (*queued, &mut Records::default());
-            self.node.flow_control().sustains_pause(ingress, scope, &queued.context_in(port.ix, queue, records))
+            self.node.flow_control().sustains_pause(PortIx(ingress), scope, &queued.context_in(port.ix, queue, records))
         };
         let of_queue = |port: &Port, queue| {
             port.frames(queue, &self.frames).filter(|queued| sustains(queued, port, queue)).count()
         };
-        let of_port =
-            |port: &Port| (0..port.queue_count() as QueueIx).map(|queue| of_queue(port, queue)).sum::<usize>();
+        let of_port = |port: &Port| port.queues().map(|queue| of_queue(port, queue)).sum::<usize>();
         self.node.ports().iter().map(of_port).sum()
     }
 
@@ -432,8 +436,8 @@ impl Script {
     }
 
     /// Returns the time at which the gate of `class` at `port` closed; `None` if the gate is open.
-    pub fn closed(&self, port: PortIx, class: u8) -> Option<Duration> {
-        let gate = self.node.ports()[port].gate(class.into());
+    pub fn closed(&self, port: u16, class: u8) -> Option<Duration> {
+        let gate = self.port(port).gate(QueueIx::of(Class(class)));
         gate.closed().map(|(since, _)| since - Time::ZERO)
     }
 }

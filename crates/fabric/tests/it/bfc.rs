@@ -71,7 +71,7 @@ fn queues_that_are_active_share_a_one_hop_bdp() {
 fn a_flow_of_bfc_keeps_its_queue_as_long_as_it_has_packets() {
     let mut s = script(FlowControlConfig::Bfc(BfcConfig { sticky: 0.0, ..Default::default() }), vec![packets(0, 2)]);
     s.arrive_each(0, 1_000_000, 0, 0, 0..5);
-    assert_eq!(s.node.ports()[2].occupied_queues(), 1);
+    assert_eq!(s.port(2).occupied_queues(), 1);
 }
 
 /// After a failure, neighbours forget the state exchanged before. The switch repeats all pauses
@@ -149,7 +149,7 @@ fn acks_pause_nobody() {
         for psn in 0..300 {
             s.arrive_answer(1000, 0, 0, PacketKind::Ack, psn);
         }
-        assert_eq!(s.node.ports()[2].queued_bytes(), 18_000);
+        assert_eq!(s.port(2).queued_bytes(), 18_000);
         assert_eq!(s.next_sent(1_000_000), None);
     }
 }

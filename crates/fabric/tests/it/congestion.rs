@@ -34,7 +34,7 @@ fn watch(congestion: CongestionConfig) -> Measures {
     for us in (10_000..20_000).step_by(5) {
         simulation.run_until(at_us(us), 1);
         let switch = simulation.nodes().find(|node| node.id == SWITCH).unwrap();
-        let bytes = switch.ports()[RECEIVER.0 as u16].queued_bytes();
+        let bytes = switch.ports()[PortIx(RECEIVER.0 as u16)].queued_bytes();
         queue = (queue.0.min(bytes), queue.1.max(bytes));
     }
     simulation.run_until(at_us(20_000), 1);

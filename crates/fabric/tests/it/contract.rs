@@ -5,7 +5,7 @@ use crate::prelude::*;
 use backwater_engine::index::IndexVec;
 use backwater_engine::random::{Seed, Stream};
 use backwater_fabric::contract::need::{exact_need, worst_case};
-use backwater_fabric::contract::packet::{NO_PORT, QueuedPacket};
+use backwater_fabric::contract::packet::QueuedPacket;
 use backwater_fabric::contract::{
     Admission, Answer, BufferAccounts, BufferPolicy, FlowKey, Occupancy, PortPressure, Progress, RecoveryReceiver,
     RecoverySender, Verdict,
@@ -96,7 +96,7 @@ fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     let mut frame = data_frame(false);
     frame.size = FrameSize { wire: bytes as u16, charge: bytes as u16 };
     let packet = QueuedPacket { ingress_class: class, ..QueuedPacket::new(frame, ingress, Time::ZERO) };
-    Box::leak(Box::new(packet)).context(0, Box::leak(Box::default()))
+    Box::leak(Box::new(packet)).context(PortIx(0), Box::leak(Box::default()))
 }
 
 /// Admits a packet, and checks that the pressure reported on admission equals the pressure returned
@@ -133,8 +133,8 @@ enum Operation {
 }
 
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
-    let admit =
-        (0..PORTS as PortIx, 1u8..4, 64u16..1100).prop_map(|(port, class, size)| Operation::Admit(port, class, size));
+    let admit = (0..PORTS as u16, 1u8..4, 64u16..1100)
+        .prop_map(|(port, class, size)| Operation::Admit(PortIx(port), class, size));
     let release = any::<usize>().prop_map(Operation::Release);
     prop::collection::vec(prop_oneof![3 => admit, 2 => release], 1..600)
 }
@@ -203,7 +203,7 @@ proptest! {
     /// the packet that crossed the threshold.
     #[test]
     fn a_stopped_queue_still_has_its_headroom(
-        operations in operations(), room in 1u64..200_000, ingress in 0..PORTS as PortIx, class in 2u8..4,
+        operations in operations(), room in 1u64..200_000, ingress in (0..PORTS as u16).prop_map(PortIx), class in 2u8..4,
     ) {
         for config in HeadroomConfig::all().into_iter().filter(|config| config.facts().is_lossless) {
             let fabric = Fabric::new(switch_spec(&config, room)).unwrap();
@@ -229,7 +229,7 @@ proptest! {
             let before = policy.ingress_occupancy(ingress, class);
             while admit(&mut policy, ingress, class, 64, now).is_ok() {}
             let more = policy.ingress_occupancy(ingress, class) - before + site.sizes.largest_charge() + 64;
-            let port = &site.ports[usize::from(ingress)];
+            let port = &site.ports[usize::from(ingress.0)];
             let is_adaptive = matches!(config, HeadroomConfig::Adaptive(_));
             let need = if is_adaptive { exact_need(&site, port) } else { worst_case(&site, port) };
             prop_assert!(more >= need, "{} has {} B more, and needs {}", config.name(), more, need);
@@ -263,8 +263,8 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_keeps_marks() {
         let mut point = fabric.spec.congestion.point(&fabric.site(NodeId(PORTS)));
         let mut records = Records::default();
         for marked in [false, true] {
-            let mut queued = QueuedPacket::new(data_frame(marked), 0, Time::ZERO);
-            let packet = &mut queued.context(1, &mut records);
+            let mut queued = QueuedPacket::new(data_frame(marked), PortIx(0), Time::ZERO);
+            let packet = &mut queued.context(PortIx(1), &mut records);
             point.on_departure(packet, 0, &mut node.view(Time::from_ps(1_000_000), &fabric));
             assert_eq!(queued.frame.packet().map(|packet| packet.marked), Some(marked));
             let stamps = records.telemetry(queued.frame.record).map_or(0, |telemetry| telemetry.stamps().len());
@@ -401,12 +401,12 @@ fn a_load_balancer_uses_all_of_its_candidates_and_no_other_port() {
             // The ports towards a destination do not change, so every number of ports needs a new
             // balancer.
             let mut balancer = config.build(&fabric.site(NodeId(20)));
-            let candidates: Vec<PortIx> = (0..count as PortIx).collect();
+            let candidates: Vec<PortIx> = (0..count as u16).map(PortIx).collect();
             let mut chosen = vec![0; count];
             let mut choose = |key| {
                 let (mut records, frame) = (Records::default(), data_frame(false));
-                let mut queued = QueuedPacket::new(frame, 0, Time::ZERO);
-                let packet = queued.context(NO_PORT, &mut records);
+                let mut queued = QueuedPacket::new(frame, PortIx(0), Time::ZERO);
+                let packet = queued.context(PortIx::NONE, &mut records);
                 let (key, destination) = (FlowKey(key), NodeId(1));
                 let arrival = &mut RouteRequest { packet, destination, key, candidates: &candidates };
                 match balancer.choose(arrival, &mut node.view(Time::ZERO, &fabric)) {

@@ -48,7 +48,7 @@ fn rings_of_three_and_four_deadlock_and_the_cycle_is_named() {
             let (next, _) = deadlock.cycle[(index + 1) % deadlock.cycle.len()];
             let facts = &wiring.ports[*port];
             assert_eq!(wiring.neighbour(facts.node, facts.ix), wiring.ports[next].node);
-            assert_eq!(*queue, 3);
+            assert_eq!(*queue, QueueIx(3));
             let switch = facts.node.0 - size;
             assert_eq!(simulation.fabric().port_name(*port), format!("s{switch}:{}", if switch == 0 { 1 } else { 2 }));
         }
@@ -98,7 +98,7 @@ fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     let onset = Time::from_ps(deadlock.onset.ps() - 1);
     assert!(!simulation.is_still_dead(&Deadlock { onset, ..deadlock.clone() }));
     // The gate of another class is open.
-    let cycle = deadlock.cycle.iter().map(|(port, queue)| (*port, queue + 1)).collect();
+    let cycle = deadlock.cycle.iter().map(|(port, queue)| (*port, QueueIx(queue.0 + 1))).collect();
     assert!(!simulation.is_still_dead(&Deadlock { cycle, ..deadlock }));
 }
 
@@ -143,7 +143,7 @@ fn traffic_outside_the_cycle_continues() {
     let flows = all_round(size, 10_000_000).into_iter().chain(others).collect();
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let (_, deadlock) = search(&mut simulation, 400).unwrap();
-    assert!(deadlock.cycle.iter().all(|(_, queue)| *queue == 3));
+    assert!(deadlock.cycle.iter().all(|(_, queue)| *queue == QueueIx(3)));
     simulation.run_until(Time::ZERO + Duration::from_ms(2), 1);
     let outcomes = simulation.outcomes();
     assert!(outcomes[..3].iter().all(|outcome| outcome.acknowledged.is_none()));

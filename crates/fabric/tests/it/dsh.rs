@@ -98,7 +98,8 @@ fn a_departure_pauses_no_port() {
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 2, 2, psn);
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 3, 3, psn);
     }
-    let pauses = |s: &Script| s.node.flow_control().upstream_pauses().iter().filter(|(port, _)| *port == 0).count();
+    let pauses =
+        |s: &Script| s.node.flow_control().upstream_pauses().iter().filter(|(port, _)| *port == PortIx(0)).count();
     assert_eq!((s.node.switch().unwrap().occupancy().shared, pauses(&s)), (23_000, 1));
     // 10,000 B remain in port 0, more than 2 T = 2 (41,000 - 22,000) / 4.
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
@@ -282,8 +283,8 @@ fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
     let before = delivered(&simulation);
     simulation.run_until(at_ns(FAN_IN + 200_000), 1);
     let half = 50e9 / 8.0 * 200e-6 * 1000.0 / 1048.0;
-    let trunk = &simulation.node(NodeId(near)).ports()[2];
-    let paused = trunk.gate(1).waits(Time::ZERO).map(|wait| wait.length).sum();
+    let trunk = &simulation.node(NodeId(near)).ports()[PortIx(2)];
+    let paused = trunk.gate(QueueIx(1)).waits(Time::ZERO).map(|wait| wait.length).sum();
     ((delivered(&simulation) - before) as f64 / half, paused)
 }
 

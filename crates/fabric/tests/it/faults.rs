@@ -432,7 +432,7 @@ fn a_host_with_two_ports() {
     let flows: Vec<_> = (0..16).map(|i| flow(i % 2, 2, 200_000, 0)).collect();
     let (simulation, outcomes) = run(&spec, flows.clone());
     assert_delivered(&simulation, &outcomes);
-    let sent: Vec<u64> = (0..2).map(|port| simulation.node(NodeId(0)).ports()[port].sent_bytes()).collect();
+    let sent: Vec<u64> = (0..2).map(|port| simulation.node(NodeId(0)).ports()[PortIx(port)].sent_bytes()).collect();
     assert!(sent.iter().all(|bytes| *bytes > 200_000), "{sent:?}");
     // The flows send 3.2 MB in all, over two ports of 100 Gb/s.
     let finish = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap();

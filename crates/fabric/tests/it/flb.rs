@@ -149,8 +149,8 @@ fn under_flb_only_the_congested_flow_is_slowed() {
 }
 
 fn has_been_paused(simulation: &Simulation, core: NodeId) -> bool {
-    let port = &simulation.node(core).ports()[1];
-    port.gate(3).closed().is_some() || port.gate(3).waits(Time::ZERO).next().is_some()
+    let port = &simulation.node(core).ports()[PortIx(1)];
+    port.gate(QueueIx(3)).closed().is_some() || port.gate(QueueIx(3)).waits(Time::ZERO).next().is_some()
 }
 
 // --------------------------------------------------------------------------------- measured delays
@@ -194,7 +194,7 @@ fn in_three_tiers_the_edge_chooses_whole_paths() {
     assert!(simulation.unfinished().is_empty());
     // Each flow has more than 100,000 B on the wire, and port 1 of a core leads to the pod of edge
     // 9.
-    let to_other_pod = |core| simulation.node(NodeId(core)).ports()[1].sent_wire_bytes();
+    let to_other_pod = |core| simulation.node(NodeId(core)).ports()[PortIx(1)].sent_wire_bytes();
     let full = to_other_pod(14);
     assert!(full > 100_000 && [15, 16, 17].into_iter().all(|core| to_other_pod(core) == full), "{full}");
     assert_eq!(paths(&simulation, 8).len(), 4);
@@ -233,7 +233,7 @@ fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
         assert!(most.iter().all(|most| *most > Duration::from_us(5)), "{n}: {most:?}");
         assert!(simulation.unfinished().is_empty());
         let ports = simulation.node(NodeId(switch)).ports();
-        let [left, right] = [4, 5].map(|port| ports[port].sent_wire_bytes());
+        let [left, right] = [4, 5].map(|port| ports[PortIx(port)].sent_wire_bytes());
         assert!(left == right && left > 200_000, "{n}: {left} {right}");
     }
 }
@@ -380,7 +380,7 @@ fn another_path_is_isolated_when_the_first_one_fails_further_on() {
     let mut spec = four_spines();
     let before = isolated(&spec, 100);
     assert_eq!(before.len(), 1);
-    let spine = NodeId([10, 11, 12, 13][usize::from(before[0]) - 4]);
+    let spine = NodeId([10, 11, 12, 13][usize::from(before[0].0) - 4]);
     let link = spec.links.iter().position(|link| link.a == NodeId(9) && link.b == spine).unwrap();
     spec.faults = vec![LinkFault { link, down: at_us(100), up: Time::NEVER }];
     spec.reconvergence = Some(Duration::from_us(10));
@@ -461,7 +461,7 @@ impl LoadBalance for OracleAt {
         }
         let delay = |port: PortIx| {
             let at = view.port(port);
-            self.busy[port].since(now) + at.rate().time_for(at.queue_bytes(3))
+            self.busy[port].since(now) + at.rate().time_for(at.queue_bytes(QueueIx(3)))
         };
         let delays: Vec<(usize, Duration)> = arrival.candidates.iter().map(|port| delay(*port)).enumerate().collect();
         let least = delays.iter().map(|(way, delay)| (*delay, *way)).min().unwrap().1;
@@ -648,7 +648,7 @@ fn a_path_without_route_is_left() {
     spec.reconvergence = Some(Duration::from_us(20));
     let flows = (0..4).map(|host| flow(host, 4 + host, 8_000_000, 0)).collect();
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    let sent = |simulation: &Simulation| simulation.node(NodeId(8)).ports()[5].sent_wire_bytes();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(8)).ports()[PortIx(5)].sent_wire_bytes();
     simulation.run_until(at_us(50), 1);
     assert!(sent(&simulation) > 0);
     // At 300 us, the uplink's queue has drained.

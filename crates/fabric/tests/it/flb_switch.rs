@@ -54,7 +54,7 @@ const NS: u64 = 1000;
 
 /// Returns time, port, flow and flag of the notices that the switch sends before `until`; times are
 /// in ns.
-fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
+fn notices(switch: &mut Script, until: u64) -> Vec<(u64, u16, u32, bool)> {
     let next = || switch.next_notice(until * NS).map(|(at, port, flow, flag)| (at / NS, port, flow, flag == 1));
     std::iter::from_fn(next).collect()
 }
@@ -253,7 +253,7 @@ fn equation_4_includes_the_growth_of_the_queue() {
         // Two packets leave in 177 ns.
         for step in 0..200u64 {
             arrive(&mut switch, 1000 + 177 * step, &vec![0; per_step as usize]);
-            let queued = switch.node.ports()[0].queued_bytes();
+            let queued = switch.port(0).queued_bytes();
             if !notices(&mut switch, 1000 + 177 * step + 1).is_empty() {
                 return queued;
             }
@@ -310,7 +310,7 @@ fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
     switch.arrive_pfc(484_000 * NS, 0, &[3], 0);
     let cleared = switch.next_notice(500_000 * NS).unwrap();
     assert_eq!((cleared.1, cleared.2, cleared.3), (3, 0, 0));
-    assert_eq!(switch.node.ports()[0].queued_bytes(), 8 * 1086);
+    assert_eq!(switch.port(0).queued_bytes(), 8 * 1086);
 }
 
 /// Three flows of hosts 0 to 2 take one uplink, because the other uplink is down, and the queue
@@ -373,7 +373,7 @@ fn the_largest_tables_are_counted() {
         [(1000, &[0][..], 1), (1100, &[1], 2), (1200, &[2], 3), (100_000, &[3, 4], 3), (102_000, &[5, 0], 4)];
     for (at, flows, most) in arrivals {
         for flow in flows {
-            edge.arrive_data(at * NS, (flow % 3) as PortIx, *flow, 0);
+            edge.arrive_data(at * NS, (flow % 3) as u16, *flow, 0);
         }
         assert_eq!(edge.counted("flow_entries"), most, "{at}");
     }
@@ -423,14 +423,14 @@ fn another_path_is_isolated_when_the_first_one_fails() {
 }
 
 /// Returns the uplink that a packet which arrives at `at`, in ns, takes.
-fn uplink_at(edge: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
-    edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+fn uplink_at(edge: &mut Script, at: u64, flow: u32, psn: u32) -> u16 {
+    edge.arrive_data(at * NS, (flow % 3) as u16, flow, psn);
     edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
 }
 
 /// Returns a function that handles packets which arrive 1 us apart, from 2 us on, and returns their
 /// uplinks.
-fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
+fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> u16 {
     let mut at = 1000;
     move |edge, flow, psn| {
         at += 1000;
@@ -439,14 +439,14 @@ fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
 }
 
 /// Closes these uplinks with PAUSE frames.
-fn stop(edge: &mut Script, at: u64, uplinks: &[PortIx]) {
+fn stop(edge: &mut Script, at: u64, uplinks: &[u16]) {
     for uplink in uplinks {
         edge.arrive_pfc(at * NS, *uplink, &[3], u16::MAX);
     }
 }
 
 /// Opens, by RESUME frames, all uplinks of the leaf except `stopped`.
-fn open_all_but(edge: &mut Script, at: u64, stopped: PortIx) {
+fn open_all_but(edge: &mut Script, at: u64, stopped: u16) {
     for uplink in (3..6).filter(|uplink| *uplink != stopped) {
         edge.arrive_pfc(at * NS, uplink, &[3], 0);
     }
@@ -454,7 +454,7 @@ fn open_all_but(edge: &mut Script, at: u64, stopped: PortIx) {
 
 /// Returns the bytes queued at each of the leaf's three uplinks.
 fn waiting(edge: &Script) -> [u64; 3] {
-    [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
+    [3, 4, 5].map(|uplink| edge.port(uplink).queued_bytes())
 }
 
 /// Five packets of flow 0 arrive together. The last packet waits for the other four. The first
@@ -493,7 +493,7 @@ fn flows_do_not_move_to_a_longer_wait() {
     open_all_but(&mut edge, 3001, own);
     edge.arrive_pfc(3250 * NS, own, &[3], 0);
     for (flow, psn) in [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)] {
-        edge.arrive_data(3299 * NS, flow as PortIx, flow, psn);
+        edge.arrive_data(3299 * NS, flow as u16, flow, psn);
     }
     edge.arrive_data(3300 * NS, 0, 0, 2);
     assert_eq!(waiting(&edge).iter().sum::<u64>(), 5 * 1086);
@@ -560,12 +560,12 @@ fn flows_move_in_order_if_configured() {
         let mut edge = three_uplinks(FlbConfig { moves, ..FlbConfig::default() });
         let uplinks = [0, 1, 2, 3].map(|flow| {
             let at = 1000 + 500 * u64::from(flow);
-            edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, 0);
+            edge.arrive_data(at * NS, (flow % 3) as u16, flow, 0);
             edge.next_data((at + 100) * NS).unwrap().0
         });
         assert_eq!(uplinks[0], uplinks[3]);
-        let waits = |edge: &mut Script, uplink: PortIx, at: u64, flow: u32, psn: u32| {
-            edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+        let waits = |edge: &mut Script, uplink: u16, at: u64, flow: u32, psn: u32| {
+            edge.arrive_data(at * NS, (flow % 3) as u16, flow, psn);
             waiting(edge)[usize::from(uplink) - 3] / 1086
         };
         let [isolated, other, ..] = uplinks;
@@ -620,7 +620,7 @@ fn packets_take_any_isolation_path_if_configured() {
     }
     let [mine, other] = [0, 3].map(|flow| uplink(&mut edge, flow, 1));
     assert_ne!(mine, other);
-    let taken: Vec<PortIx> = (2..402).map(|psn| uplink(&mut edge, 0, psn)).collect();
+    let taken: Vec<u16> = (2..402).map(|psn| uplink(&mut edge, 0, psn)).collect();
     let counts = [mine, other].map(|port| taken.iter().filter(|taken| **taken == port).count());
     // Each path has 200 of 400 packets on average. The tolerance is five standard deviations of 10.
     assert!(counts[0] + counts[1] == 400 && counts[0].abs_diff(200) < 50, "{counts:?}");

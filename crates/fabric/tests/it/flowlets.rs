@@ -32,7 +32,7 @@ fn conga() -> LoadBalanceConfig {
 
 /// Returns the bytes that leaf 8 has sent to each spine.
 fn sent_up(simulation: &Simulation) -> [u64; 2] {
-    [4, 5].map(|port| simulation.node(NodeId(8)).ports()[port].sent_wire_bytes())
+    [4, 5].map(|port| simulation.node(NodeId(8)).ports()[PortIx(port)].sent_wire_bytes())
 }
 
 // ----------------------------------------------------------------------------------------- LetFlow
@@ -72,7 +72,7 @@ fn acks_are_hashed() {
                 at += 70_000_000;
                 leaf.arrive_answer(at, 0, id, PacketKind::Ack, psn);
                 let by_hash = ecmp.path(FlowId(id), flow, Direction::Ack);
-                assert_eq!(leaf.next_sent(u64::MAX).unwrap().port, by_hash[1]);
+                assert_eq!(leaf.next_sent(u64::MAX).unwrap().port, by_hash[1].0);
             }
         }
     }
@@ -99,8 +99,8 @@ struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Point {
     /// Header before and after the departure from a port.
-    Before(PortIx),
-    After(PortIx),
+    Before(u16),
+    After(u16),
     LastHop,
 }
 
@@ -127,9 +127,9 @@ impl PipelineHooks for WatchedConga {
     }
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
-        self.log(packet, Point::Before(packet.egress), view);
+        self.log(packet, Point::Before(packet.egress.0), view);
         self.0.on_departure(packet, queue_bytes, view);
-        self.log(packet, Point::After(packet.egress), view);
+        self.log(packet, Point::After(packet.egress.0), view);
     }
 
     fn on_last_hop(&mut self, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
@@ -197,8 +197,9 @@ fn feedback_reaches_the_source_leaf_after_one_round_trip() {
         });
         let back = back.unwrap();
         let (data, ack) = (PacketKind::Data, PacketKind::Ack);
-        let out = |metric| Some(LeafHeader { leaf: NodeId(8), tag: up, metric, feedback: None });
-        let home = |metric| Some(LeafHeader { leaf: NodeId(9), tag: back, metric, feedback: Some((up, 3)) });
+        let out = |metric| Some(LeafHeader { leaf: NodeId(8), tag: PortIx(up), metric, feedback: None });
+        let home =
+            |metric| Some(LeafHeader { leaf: NodeId(9), tag: PortIx(back), metric, feedback: Some((PortIx(up), 3)) });
         let seen = |at, node, kind, point, header| Seen { at, node, kind, point, header };
         let expected = [
             seen(at_leaf, 8, data, Point::Before(up), None),

@@ -140,7 +140,7 @@ fn settings() -> Vec<Setting> {
 
 fn peak(simulation: &Simulation, node: NodeId, ingress: u32) -> u64 {
     let pipeline = simulation.node(node).switch().unwrap();
-    (0..CLASSES as u8).map(|class| pipeline.peak_headroom(ingress as u16, Class(class))).max().unwrap()
+    (0..CLASSES as u8).map(|class| pipeline.peak_headroom(PortIx(ingress as u16), Class(class))).max().unwrap()
 }
 
 /// With the exact need no packet is lost. With one byte less, the guarantee is only best-effort and
@@ -404,7 +404,7 @@ fn a_switch_reports_the_threshold_of_its_policy() {
     let mut spec = star(3);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(12_345), ..Default::default() });
     let node = Node::new(&Fabric::new(spec).unwrap(), SWITCH);
-    assert_eq!(node.switch().unwrap().threshold(0, Class(3)), Some(12_345));
+    assert_eq!(node.switch().unwrap().threshold(PortIx(0), Class(3)), Some(12_345));
 }
 
 /// Section III of the DSH paper considers a Trident2 with 32 ports of 40 Gb/s, a delay of 1.5 us
@@ -459,7 +459,7 @@ proptest! {
         for node in simulation.nodes().filter(|node| node.switch().is_some()) {
             let site = fabric.site(node.id);
             for port in site.ports {
-                let peak = peak(&simulation, node.id, port.ix.into());
+                let peak = peak(&simulation, node.id, port.ix.0.into());
                 let (equation_1, need) = (equation_1(port, site.sizes.largest_charge()), exact_need(&site, port));
                 let limit = if need <= equation_1 { equation_1 } else { worst_case(&site, port) };
                 let name = fabric.port_name(port.id);

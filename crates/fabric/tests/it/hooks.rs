@@ -15,7 +15,7 @@ use backwater_fabric::frame::cause::Causes;
 struct ClosedQueues;
 
 /// Number of unused queues before those of flows. Queues of flows therefore have indices above 64.
-const SPARE: QueueIx = 90;
+const SPARE: u16 = 90;
 
 impl FlowControl for ClosedQueues {
     fn added_queues(&self) -> AddedQueues {
@@ -24,7 +24,7 @@ impl FlowControl for ClosedQueues {
 
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
         let flow = packet.packet.frame.packet().expect("only packets are queued").flow;
-        packet.in_queue(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
+        packet.in_queue(QueueIx(CLASSES as u16 + SPARE + flow.0 as u16), 0)
     }
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {

@@ -28,7 +28,7 @@ proptest! {
             for port in node.ports() {
                 prop_assert_eq!((port.is_empty(), port.queued_bytes()), (true, 0));
                 prop_assert!(port.closed_queues().next().is_none());
-                prop_assert!((0..CLASSES as u16).all(|queue| port.queue_bytes(queue) == 0));
+                prop_assert!((0..CLASSES as u16).all(|queue| port.queue_bytes(QueueIx(queue)) == 0));
             }
             if let Some(pipeline) = node.switch() {
                 let peak = pipeline.occupancy().peak;

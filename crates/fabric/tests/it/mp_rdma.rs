@@ -238,7 +238,8 @@ fn acks_take_the_path_of_their_packets() {
         let spec = with(leaf_spine(1, &[100; 2]), MpRdmaConfig { ack_path, ..Default::default() });
         let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 2_000_000, 0)]);
         assert_eq!(outcomes[0].retransmitted, 0);
-        let carried = |leaf: u32, spine: PortIx| simulation.node(NodeId(leaf)).ports()[1 + spine].sent_wire_bytes();
+        let carried =
+            |leaf: u32, spine: u16| simulation.node(NodeId(leaf)).ports()[PortIx(1 + spine)].sent_wire_bytes();
         for spine in [0, 1] {
             // An ACK has 86 B. One data packet is shorter than the others, and one has 16 B more.
             let (bytes, acks) = (carried(2, spine), carried(3, spine) / 86);

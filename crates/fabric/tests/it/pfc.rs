@@ -306,7 +306,7 @@ fn deficit_round_robin_gives_each_class_a_quantum_in_turn() {
 /// Returns the port and the causes of the PAUSE that the last packet triggers, and the ids of all
 /// ports. Packets of class 3 arrive on port 0 of a switch with four hosts. Egress ports 1 to 3 are
 /// paused because of the remote ports 77, 78 and 79.
-fn pause_triggered_by(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) {
+fn pause_triggered_by(flows: &[u32]) -> (u16, Vec<(u8, Cause)>, Vec<PortId>) {
     let destinations = vec![in_class(3, 0, 1), in_class(3, 0, 2), in_class(3, 0, 3)];
     let mut spec = spec();
     // The last packet crosses the threshold.
@@ -340,8 +340,8 @@ fn the_cause_is_the_port_with_most_of_the_full_queue() {
     for (flows, most) in cases {
         let (port, causes, ids) = pause_triggered_by(&flows);
         let since = Time::from_ps(most as u64);
-        let cause =
-            Cause { via: Some(ids[most]), parent: Some(Parent { queue: 3, since }), ..PortId(76 + most as u32).into() };
+        let parent = Some(Parent { queue: QueueIx(3), since });
+        let cause = Cause { via: Some(ids[most]), parent, ..PortId(76 + most as u32).into() };
         assert_eq!((port, causes), (0, vec![(3, cause)]), "{flows:?}");
     }
 }
@@ -360,8 +360,8 @@ fn departed_packets_are_no_part_of_the_cause() {
     for (nth, (flow, psn)) in (0..).zip(last) {
         s.arrive_data(600_000 + 80_000 * nth, 0, flow, psn);
     }
-    let parent = Some(Parent { queue: 3, since: Time::from_ps(500_000) });
-    let cause = Cause { via: Some(s.node.ports()[2].id), parent, ..PortId(78).into() };
+    let parent = Some(Parent { queue: QueueIx(3), since: Time::from_ps(500_000) });
+    let cause = Cause { via: Some(s.port(2).id), parent, ..PortId(78).into() };
     assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
 }
 
@@ -372,7 +372,7 @@ fn a_port_that_is_open_is_the_root() {
     spec.links[1].rate = Rate::from_gbps(10);
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
     s.arrive_each(100_000, 80_000, 0, 0, 0..4);
-    let id = s.node.ports()[1].id;
+    let id = s.port(1).id;
     assert_eq!(s.next_pause(), (0, vec![(3, Cause { via: Some(id), hops: 1, ..id.into() })]));
 }
 
@@ -386,7 +386,7 @@ fn a_refresh_repeats_the_causes() {
     s.arrive_each(200_000, 0, 0, 1, 0..3);
     let [(port, first), (_, second)] = [s.next_pause(), s.next_pause()];
     let (third, fifth) = (first[0].1, second[0].1);
-    assert_eq!((port, third.via, fifth.via), (0, Some(s.node.ports()[1].id), Some(s.node.ports()[2].id)));
+    assert_eq!((port, third.via, fifth.via), (0, Some(s.port(1).id), Some(s.port(2).id)));
     // Meanwhile port 2 has most packets of class 3, which does not change the cause.
     assert_eq!(s.next_pause(), (0, vec![(3, third), (5, fifth)]));
 }
@@ -418,11 +418,11 @@ fn full_port_under_dsh(of_class_6: u32) -> Script {
 fn a_port_wide_pause_has_one_cause_and_a_root_per_class() {
     let mut s = full_port_under_dsh(2);
     let (port, causes) = s.next_pause();
-    let (id, of) = (s.node.ports()[2].id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
+    let (id, of) = (s.port(2).id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
     let parent = |queue, at| Some(Parent { queue, since: Time::from_ps(at) });
     assert_eq!((port, causes.len()), (0, 8));
-    assert_eq!(of(5), Cause { via: Some(id), parent: parent(5, 2), ..PortId(72).into() });
-    assert_eq!(of(6), Cause { via: Some(id), parent: parent(6, 3), ..PortId(73).into() });
+    assert_eq!(of(5), Cause { via: Some(id), parent: parent(QueueIx(5), 2), ..PortId(72).into() });
+    assert_eq!(of(6), Cause { via: Some(id), parent: parent(QueueIx(6), 3), ..PortId(73).into() });
     // Class 3 is queued at port 1, but port 2 has most packets, most of them in class 5.
     assert_eq!((of(3), of(7)), (of(5), of(5)));
 }

@@ -30,8 +30,8 @@ fn a_server_relays_in_the_next_class_and_pauses_the_class_of_arrival() {
     assert_eq!(sent(&mut s, 1_500_000), [(1, Content::Data(4, 1))]);
     s.arrive_pause(1_500_000, 1, 4, PortId(77).into());
     s.arrive_each(2_000_000, 0, 0, 0, 2..4);
-    let parent = Some(Parent { queue: 4, since: Time::from_ps(1_500_000) });
-    let cause = Cause { via: Some(s.node.ports()[1].id), parent, ..PortId(77).into() };
+    let parent = Some(Parent { queue: QueueIx(4), since: Time::from_ps(1_500_000) });
+    let cause = Cause { via: Some(s.port(1).id), parent, ..PortId(77).into() };
     assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
 }
 

@@ -24,12 +24,12 @@ fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
 
 /// Returns the queues, numbered as in the paper, that a packet of `flow` passes in BCube(4, 1). The
 /// first queue is at its source.
-fn queues(flow: FlowSpec) -> Vec<QueueIx> {
+fn queues(flow: FlowSpec) -> Vec<usize> {
     queues_in(&network(4, 1, Default::default()), flow)
 }
 
 /// Returns the queues that a packet of `flow` passes in this network.
-fn queues_in(spec: &NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
+fn queues_in(spec: &NetworkSpec, flow: FlowSpec) -> Vec<usize> {
     let queue = |action| match action {
         TracedAction::Sent { frame, .. } => {
             frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.queue)
@@ -37,7 +37,7 @@ fn queues_in(spec: &NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
         TracedAction::Reported(_) => None,
     };
     let sent = run_traced(spec, vec![flow]).1.into_iter().filter_map(|traced| queue(traced.what));
-    sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
+    sent.map(|queue| usize::from(queue) - CLASSES).collect()
 }
 
 /// Figure 6 of the paper. Servers are nodes 0 to 15, switches of layer 0 are nodes 16 to 19, and
@@ -108,7 +108,7 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     for traced in trace {
         let (TracedAction::Sent { frame, .. }, Some(port)) = (traced.what, traced.port) else { continue };
         let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
-        let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
+        let (wiring, queue) = (&simulation.fabric().wiring, usize::from(packet.queue) - CLASSES);
         let facts = &wiring.ports[port];
         // The layer to which a server sends, or the switch's own layer.
         let is_switch = simulation.fabric().is_switch(traced.node);
@@ -116,7 +116,7 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     }
     let layers: Vec<u32> = seen.iter().map(|(_, layer, _)| *layer).collect();
     let second = |own: u32, next: u32| {
-        QueueIx::from((0..3).filter(|layer| *layer != own).position(|layer| layer == next) == Some(1))
+        usize::from((0..3).filter(|layer| *layer != own).position(|layer| layer == next) == Some(1))
     };
     assert_eq!(
         seen,
@@ -159,7 +159,7 @@ fn frame(opcode: u16, of: u32, port: PortId) -> Control {
 
 /// Returns time, port, opcode, type and congested port of the flow-control frames that a node sends
 /// before `limit`.
-fn frames_sent(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
+fn frames_sent(s: &mut Script, limit: u64) -> Vec<(u64, u16, u16, u32, u32)> {
     let mut frames = Vec::new();
     while let Some((at, port, control)) = s.next_custom(limit) {
         let Control::Custom { opcode, words: [congested, of, _], .. } = control else { unreachable!() };
@@ -181,7 +181,7 @@ const CONTROL: u64 = 84 * 80;
 fn a_full_queue_of_type_b_pauses_all_other_servers() {
     let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
     let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
-    let id = s.node.ports()[3].id.0;
+    let id = s.port(3).id.0;
     s.arrive_each(0, 0, 2, 0, 1..=4);
     assert_eq!(frames_sent(&mut s, 1), []);
     s.arrive_data(1, 2, 0, 5);
@@ -199,7 +199,7 @@ fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
     let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
     let flows = vec![flow(11, 15, 100_000, 0), flow(11, 12, 100_000, 0), flow(11, 13, 100_000, 0)];
     let mut s = Script::new(&spec, flows, 23);
-    let id = s.node.ports()[3].id.0;
+    let id = s.port(3).id.0;
     s.arrive_each(0, 0, 2, 0, 1..=4);
     for (flow, psn) in [1, 2, 1].into_iter().zip(1..) {
         s.arrive_data(0, 2, flow, psn);
@@ -325,16 +325,17 @@ fn both_ends_name_a_pause_alike() {
     s.arrive_control(0, 0, frame(PAUSE, B, to_12));
     let (books, because) = (s.node.flow_control(), scope(B, to_12));
     assert_eq!(stopped(&s), [vec![scope(A, to_12), because], vec![]]);
-    assert_eq!((books.upstream_pauses(), books.leftover().is_some()), (vec![(1, because)], true));
-    assert_eq!([0, 1].map(|port| books.relayed_pauses(port, because)), [vec![], vec![(0, CLASSES as QueueIx + 3)]]);
+    assert_eq!((books.upstream_pauses(), books.leftover().is_some()), (vec![(PortIx(1), because)], true));
+    let relayed = [0, 1].map(|port| books.relayed_pauses(PortIx(port), because));
+    assert_eq!(relayed, [vec![], vec![(PortIx(0), QueueIx::added(3))]]);
 
     let spec = network(4, 1, thresholds(CHARGE, 0));
     let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
-    let to_15 = s.node.ports()[3].id;
+    let to_15 = s.port(3).id;
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
     s.arrive_each(0, 0, 2, 0, 1..=2);
     assert_eq!(stopped(&s), [vec![], vec![], vec![], vec![because]]);
-    assert_eq!(s.node.flow_control().upstream_pauses(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
+    assert_eq!(s.node.flow_control().upstream_pauses(), [0, 1, 2].map(|port| (PortIx(port), scope(B, to_15))));
 }
 
 /// A link recovers. The switch then opens the queues that the server had paused, and announces its
@@ -346,7 +347,7 @@ fn both_ends_start_anew_when_a_link_recovers() {
     let spec = network(4, 1, thresholds(2 * CHARGE, CHARGE));
     let flows = vec![flow(11, 15, 100_000, 0), flow(3, 12, 100_000, 0)];
     let mut s = Script::new(&spec, flows, 23);
-    let (to_12, to_15) = (s.fabric.wiring.ports_of(NodeId(19))[0].id, s.node.ports()[3].id);
+    let (to_12, to_15) = (s.fabric.wiring.ports_of(NodeId(19))[0].id, s.port(3).id);
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
     s.arrive_each(1, 0, 0, 1, 1..=3);
     s.arrive_each(1, 0, 2, 0, 1..=3);

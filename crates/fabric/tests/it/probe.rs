@@ -73,7 +73,7 @@ fn a_stop_counts_arrivals_and_departures() {
     let case = Case { spec, flows: vec![flow(0, 2, 100_000, 0)] };
     let (simulation, stops, peaks) = watched(&case, 1);
     let switch = NodeId(3);
-    let peak = simulation.node(switch).switch().unwrap().peak_headroom(0, case.flows[0].class);
+    let peak = simulation.node(switch).switch().unwrap().peak_headroom(PortIx(0), case.flows[0].class);
     let first = stops[0];
     assert_eq!((first.headroom, first.departed, first.stopped_at_port, first.stopped_at_switch), (peak, 0, 1, 1));
     // The tenth packet crosses the threshold and is the first in headroom. Arrivals are counted

@@ -48,7 +48,7 @@ fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
     let (before, mut longest) = (delivered(&simulation), 0);
     for us in (10_000..14_000).step_by(1) {
         simulation.run_until(at_us(us), 1);
-        longest = longest.max(simulation.node(NodeId(9)).ports()[8].queued_bytes());
+        longest = longest.max(simulation.node(NodeId(9)).ports()[PortIx(8)].queued_bytes());
     }
     let gained: u64 = delivered(&simulation).iter().sum::<u64>() - before.iter().sum::<u64>();
     // Of 1,148 B on the wire, 1,024 are payload.
@@ -108,7 +108,7 @@ fn letflow_sends_more_over_the_path_with_more_bandwidth() {
             spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
             let flows = (0..12).map(|host| flow(host, host + 12, 5_000_000, u64::from(host) * 1000)).collect();
             let (simulation, _) = run(&spec, flows);
-            let sent = [12, 13].map(|port| simulation.node(NodeId(24)).ports()[port].sent_bytes() as f64);
+            let sent = [12, 13].map(|port| simulation.node(NodeId(24)).ports()[PortIx(port)].sent_bytes() as f64);
             sent[0] / (sent[0] + sent[1])
         })
     };

@@ -20,7 +20,7 @@ const US: u64 = 1_000_000;
 
 /// Returns the uplink through which packet `psn` of flow 0, which arrives at leaf 8 at `us`, leaves
 /// before `until`; `None` if the packet waits.
-fn uplink(leaf: &mut Script, us: u64, psn: u32, until: u64) -> Option<PortIx> {
+fn uplink(leaf: &mut Script, us: u64, psn: u32, until: u64) -> Option<u16> {
     leaf.arrive_data(us * US, 0, 0, psn);
     leaf.next_data(until * US).map(|(port, ..)| port)
 }
@@ -202,7 +202,7 @@ fn steady(config: ProteusConfig) -> ProteusConfig {
 
 /// Returns the leaf with flows of host 0, and the uplink through which flow 0's first packet has
 /// left.
-fn begun(spec: &NetworkSpec, flows: usize) -> (Script, PortIx) {
+fn begun(spec: &NetworkSpec, flows: usize) -> (Script, u16) {
     let mut leaf = Script::new(spec, vec![flow(0, 4, 1 << 20, 0); flows], 8);
     let first = uplink(&mut leaf, 1, 0, 2).unwrap();
     (leaf, first)
@@ -210,12 +210,12 @@ fn begun(spec: &NetworkSpec, flows: usize) -> (Script, PortIx) {
 
 /// Handles an ACK of flow 0 at `at` that reports the delay, in ps, and the load of the path through
 /// `port`.
-fn report(leaf: &mut Script, at: u64, port: PortIx, ps: u64, busy: u8) {
+fn report(leaf: &mut Script, at: u64, port: u16, ps: u64, busy: u8) {
     leaf.arrive_ack_with(at, 4, 0, header(9, NOTHING, half(u32::from(port) - 4, ps, busy)));
 }
 
 /// Returns the uplink of a flow's packet `psn`, which arrives at `at`.
-fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
+fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> u16 {
     leaf.arrive_data(at, 0, flow, psn);
     leaf.next_data(at + 1).unwrap().0
 }
@@ -250,7 +250,7 @@ fn the_best_of_some_paths_is_taken() {
         for port in 4..8 {
             report(&mut leaf, 2 * US, port, (10 - u64::from(port)) * US, 0);
         }
-        let ports: Vec<PortIx> = (1..601).map(|flow| taken(&mut leaf, (2 + u64::from(flow)) * US, flow, 0)).collect();
+        let ports: Vec<u16> = (1..601).map(|flow| taken(&mut leaf, (2 + u64::from(flow)) * US, flow, 0)).collect();
         let counts = [4, 5, 6, 7].map(|port| ports.iter().filter(|taken| **taken == port).count());
         let is_near = |(count, expected): (usize, usize)| {
             if expected % 600 == 0 { count == expected } else { count.abs_diff(expected) < 61 }

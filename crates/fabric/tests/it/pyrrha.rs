@@ -37,8 +37,8 @@ pub(crate) fn own_roots(node: &Node) -> Vec<PortId> {
 }
 
 /// Returns root and state of the isolation queues of `port`.
-pub(crate) fn at_port(node: &Node, port: PortIx) -> Vec<(PortId, State)> {
-    isolated(node).iter().filter(|queue| queue.port == port).map(|queue| (queue.root, queue.state)).collect()
+pub(crate) fn at_port(node: &Node, port: u16) -> Vec<(PortId, State)> {
+    isolated(node).iter().filter(|queue| queue.port == PortIx(port)).map(|queue| (queue.root, queue.state)).collect()
 }
 
 pub(crate) fn pause(root: PortId, distance: u8) -> PyrrhaFrame {
@@ -59,7 +59,7 @@ fn two_to_one(gbps: u64, config: PyrrhaConfig) -> Script {
 }
 
 /// Returns all frames except data that the node sends until `limit`.
-pub(crate) fn signals(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, Content)> {
+pub(crate) fn signals(s: &mut Script, limit: u64) -> Vec<(u64, u16, Content)> {
     let sent = std::iter::from_fn(|| s.next_sent(limit));
     sent.filter(|sent| !matches!(sent.content, Content::Data(..)))
         .map(|sent| (sent.at, sent.port, sent.content))
@@ -73,13 +73,13 @@ pub(crate) fn signals(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, Content)>
 fn a_port_nominates_itself_above_two_hop_bdps_and_resumes_below_one() {
     for (gbps, pause_at, resume_below) in [(100, 30_000, 15_000), (400, 120_000, 60_000)] {
         let mut s = two_to_one(gbps, PyrrhaConfig::default());
-        let root = s.node.ports()[2].id;
+        let root = s.port(2).id;
         // The port's link is down while the queue grows, so that no packet leaves.
         s.link_change(0, 2, false);
         let psn = (pause_at / 1000) as u32;
         s.arrive_each(0, 80_000, 0, 0, 0..psn);
         let now = u64::from(psn) * 80_000;
-        assert_eq!((s.node.ports()[2].queue_bytes(3), signals(&mut s, now)), (pause_at, vec![]));
+        assert_eq!((s.port(2).queue_bytes(QueueIx(3)), signals(&mut s, now)), (pause_at, vec![]));
         s.arrive_data(now, 1, 1, 0);
         s.arrive_data(now, 0, 0, psn);
         s.arrive_each(now + 80_000, 80_000, 1, 1, 1..4);
@@ -87,7 +87,7 @@ fn a_port_nominates_itself_above_two_hop_bdps_and_resumes_below_one() {
         assert_eq!(signals(&mut s, now + 400_000), [(now, 1, content.clone()), (now, 0, content)]);
         assert_eq!(own_roots(&s.node), [root]);
         let (begin, packet) = (now + 1_000_000, 80_000 * 100 / gbps);
-        let waiting = s.node.ports()[2].queue_bytes(3) / 1000;
+        let waiting = s.port(2).queue_bytes(QueueIx(3)) / 1000;
         s.link_change(begin, 2, true);
         // Packet n, counted from 0, leaves n packet times after the first one.
         let leaves = waiting - resume_below / 1000;
@@ -121,7 +121,7 @@ pub(crate) fn with_delay(mut spec: NetworkSpec) -> NetworkSpec {
 }
 
 /// Port of switch 7 to switch 8.
-pub(crate) const P7: PortIx = 3;
+pub(crate) const P7: u16 = 3;
 
 /// Switch 7 with the flows X, Y and W, numbered 0 to 2, which arrive on port 0. X passes both P6
 /// (switch 8 to 9) and P5 (switch 9 to host 3), Y passes only P6, and W passes neither.
@@ -256,9 +256,9 @@ fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
         let to_all = |at, frame| paused.iter().map(|port| (at, *port, Content::Pyrrha(frame))).collect::<Vec<_>>();
         assert_eq!(signals(&mut s, 9_000_000), to_all(100_000 + 80_000 * longest, pause(p6, 2)));
         let keep = |scope| [0, 1, 2].map(|ingress| s.packets_sustaining(ingress, scope));
-        assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), (keepers, [31, 20, 0]));
-        assert_eq!((keep(PauseScope::Root(PortId(0))), keep(PauseScope::Queue(4))), ([0; 3], [0; 3]));
-        assert_eq!(s.node.flow_control().obeyed_pauses(P7, &s.node.ports()[P7]), [PauseScope::Root(p6)]);
+        assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(QueueIx(3)))), (keepers, [31, 20, 0]));
+        assert_eq!((keep(PauseScope::Root(PortId(0))), keep(PauseScope::Queue(QueueIx(4)))), ([0; 3], [0; 3]));
+        assert_eq!(s.node.flow_control().obeyed_pauses(PortIx(P7), s.port(P7)), [PauseScope::Root(p6)]);
         s.arrive_pyrrha(10_000_000, P7, resume(p6));
         let resumes = signals(&mut s, 10_000_000 + 80_000 * 50);
         assert_eq!(resumes, to_all(10_000_000 + 80_000 * (resumed - 1), resume(p6)));
@@ -285,7 +285,7 @@ fn an_empty_queue_stays_while_it_is_paused() {
     line.frame(0, pause(p6, 1));
     assert_eq!(line.queues(), [(p6, State::Paused)]);
     // The queue is assigned but empty.
-    let filled = |line: &Line| line.s.node.ports()[P7].most_filled_queues();
+    let filled = |line: &Line| line.s.port(P7).most_filled_queues();
     assert_eq!((line.s.node.flow_control().most_queues_used(), filled(&line)), (1, 0));
     line.packet(5_000_000, Y);
     assert_eq!(filled(&line), 1);
@@ -320,7 +320,7 @@ fn frames_that_cross_on_a_link_do_no_harm() {
     // Downstream: the switch ignores an "unassigned" that has crossed a PAUSE, so the neighbour
     // stays paused.
     let mut s = two_to_one(100, PyrrhaConfig::default());
-    let root = s.node.ports()[2].id;
+    let root = s.port(2).id;
     s.link_change(0, 2, false);
     s.arrive_each(0, 80_000, 0, 0, 0..31);
     assert_eq!(signals(&mut s, 3_000_000).len(), 1);
@@ -396,13 +396,13 @@ fn a_pause_for_a_kept_queue_makes_no_root_give_up() {
         let (p6, p5) = (line.p6, line.p5);
         line.s.link_change(0, P7, false);
         line.packets(0, 80_000, W, 31);
-        let p7 = line.s.node.ports()[P7].id;
+        let p7 = line.s.port(P7).id;
         assert_eq!(own_roots(&line.s.node), [p7]);
         line.frame(3_000_000, merge(p6, p5));
         signals(&mut line.s, 3_100_000);
         line.frame(3_200_000, pause(p5, 2));
         let frames = signals(&mut line.s, 3_300_000);
-        let is_merge = |(_, port, content): &(u64, PortIx, Content)| {
+        let is_merge = |(_, port, content): &(u64, u16, Content)| {
             *port == 0 && matches!(content, Content::Pyrrha(PyrrhaFrame::Merge { old, .. }) if *old == p7)
         };
         assert_eq!(frames.iter().any(is_merge), gives_up);
@@ -442,7 +442,7 @@ fn roots_share_queues_when_there_are_not_enough() {
     both.sort_unstable();
     assert_eq!(s.flows_sent(4_000_000), both);
     assert_eq!(s.node.flow_control().leftover(), None);
-    assert_eq!((s.node.flow_control().most_queues_used(), s.node.ports()[P7].most_filled_queues()), (2, 2));
+    assert_eq!((s.node.flow_control().most_queues_used(), s.port(P7).most_filled_queues()), (2, 2));
 }
 
 /// Two roots share a queue. After the RESUME of the first root the queue stays closed for the
@@ -454,7 +454,7 @@ fn a_shared_queue_is_closed_for_one_root_after_the_other() {
     line.frame(1_000_000, pause(p5, 2));
     line.frame(2_000_000, resume(p6));
     let queue = isolated(&line.s.node)[0].queue.expect("it is hierarchical");
-    let gate = line.s.node.ports()[P7].gate(queue);
+    let gate = line.s.port(P7).gate(queue);
     assert_eq!(gate.closed(), Some((at_us(2), p5.into())));
     let waits: Vec<_> = gate.waits(Time::from_ps(100_000)).map(|wait| (wait.cause, wait.length)).collect();
     assert_eq!(waits, [(p6, Duration::from_ns(1_900))]);
@@ -491,17 +491,18 @@ fn acks_under_bfc_wait_or_count_or_do_neither() {
         spec.host.ack_class = Class(3);
         // 500 ACKs of 60 B arrive on each port, more than a one-hop BDP of 15,000 B.
         let mut s = Script::new(&spec, vec![packets(0, 3, 10_000)], 8);
-        let (from_switch, from_host): (PortIx, PortIx) = (3, 1);
+        let (from_switch, from_host) = (3, 1);
         s.link_change(0, 0, false);
         for (port, queue) in [(from_switch, 9), (from_host, 3)] {
             for ack in 1..=500 {
                 s.arrive_ack_of_queue(1000 * ack, port, 0, queue);
             }
         }
-        let added: u64 = (8..40).map(|queue| s.node.ports()[0].queue_bytes(queue)).sum();
+        let added: u64 = (8..40).map(|queue| s.port(0).queue_bytes(QueueIx(queue))).sum();
         assert_eq!(added > 0, waits, "{acks:?}");
         let pauses = s.node.flow_control().upstream_pauses();
-        assert_eq!(pauses, if counts { vec![(from_switch, PauseScope::Queue(9))] } else { vec![] }, "{acks:?}");
+        let expected = if counts { vec![(PortIx(from_switch), PauseScope::Queue(QueueIx(9)))] } else { vec![] };
+        assert_eq!(pauses, expected, "{acks:?}");
     }
 }
 
@@ -521,7 +522,7 @@ fn isolation_queues_feed_the_ordinary_one_at_the_rate_of_data() {
         // By 2,060,000 ps all ACKs have left, and the first packet is on the wire.
         let sent = s.sent_until(2_060_000, P7);
         assert_eq!(sent.iter().filter(|(_, content)| matches!(content, Content::Ack(_))).count(), 5);
-        assert_eq!((sent.len(), s.node.ports()[P7].queue_bytes(3)), (6, 0), "{feed:?}");
+        assert_eq!((sent.len(), s.port(P7).queue_bytes(QueueIx(3))), (6, 0), "{feed:?}");
         assert_eq!(std::iter::from_fn(|| s.next_data(3_000_000)).count(), 9);
     }
 }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 fn false_positive(config: PyrrhaConfig) -> (Script, PortId, PortId) {
     let flows = vec![packets(0, 3, 10_000), packets(5, 4, 10_000), packets(6, 3, 10_000)];
     let mut s = Script::new(&line(config), flows, 8);
-    let (p1, p5) = (s.node.ports()[3].id, s.fabric.wiring.ports_of(NodeId(9))[1].id);
+    let (p1, p5) = (s.port(3).id, s.fabric.wiring.ports_of(NodeId(9))[1].id);
     s.link_change(0, 3, false);
     for psn in 0..12 {
         for port in 0..3 {
@@ -122,7 +122,7 @@ fn a_queue_whose_root_has_given_up_pauses_nobody() {
 #[test]
 fn a_merge_for_an_own_port_is_declined() {
     let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
-    let (p6, own) = (line.p6, line.s.node.ports()[0].id);
+    let (p6, own) = (line.p6, line.s.port(0).id);
     line.frame(0, pause(p6, 1));
     line.packets(100_000, 0, Y, 4);
     line.frame(1_000_000, PyrrhaFrame::Merge { old: p6, new: own, distance: 1 });
@@ -220,13 +220,13 @@ fn the_most_queues_filled_is_a_peak() {
     line.frame(0, pause(p5, 2));
     line.packet(80_000, Y);
     line.packet(160_000, X);
-    assert_eq!(line.s.node.ports()[P7].most_filled_queues(), 2);
+    assert_eq!(line.s.port(P7).most_filled_queues(), 2);
     line.frame(1_000_000, resume(p6));
     line.frame(1_000_000, resume(p5));
     let _ = line.s.sent_until(3_000_000, P7);
     line.frame(3_000_000, pause(p6, 1));
     line.packet(3_100_000, Y);
-    assert_eq!(line.s.node.ports()[P7].most_filled_queues(), 2);
+    assert_eq!(line.s.port(P7).most_filled_queues(), 2);
 }
 
 proptest! {

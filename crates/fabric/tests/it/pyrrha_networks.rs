@@ -282,7 +282,7 @@ fn a_routing_loop_deadlocks_pfc_bfc_and_per_flow_queues_but_not_pyrrha() {
     // Packets are isolated for root C1 at B1 and at A1, but not at C1 itself, which always sends at
     // full rate.
     assert_eq!(isolated(&simulation), BTreeSet::from([(a1, c1), (b1, c1)]));
-    let sent = |simulation: &Simulation| simulation.node(NodeId(C)).ports()[3].sent_wire_bytes();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(C)).ports()[PortIx(3)].sent_wire_bytes();
     let before = sent(&simulation);
     simulation.run_until(at_us(1990), 1);
     let gbps = (sent(&simulation) - before) as f64 * 8.0 / 1e6;
@@ -369,7 +369,7 @@ fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
         let is_parent = |other: &&PauseInterval| {
             (other.port, other.queue, other.closure.from) == (spine, parent.queue, parent.since)
         };
-        assert!(usize::from(parent.queue) >= CLASSES && pauses.iter().any(|other| is_parent(&other)));
+        assert!(usize::from(parent.queue.0) >= CLASSES && pauses.iter().any(|other| is_parent(&other)));
     }
     assert!(simulation.outcomes()[3].reception.blocked > Duration::from_us(10));
 }

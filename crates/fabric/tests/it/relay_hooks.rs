@@ -16,7 +16,7 @@ struct HopCounting(Log<(NodeId, u32)>);
 struct HopCounter {
     received: Log<(NodeId, u32)>,
     node: NodeId,
-    ports: PortIx,
+    ports: u16,
     relays: bool,
 }
 
@@ -27,7 +27,7 @@ fn frame(hops: u32) -> Control {
 flow_control!(HopCounting, HopCounter: |options, site| HopCounter {
     received: options.0.clone(),
     node: site.node,
-    ports: site.ports.len() as PortIx,
+    ports: site.ports.len() as u16,
     relays: site.relays,
 }, HOP_COUNT);
 
@@ -38,7 +38,7 @@ impl FlowControl for HopCounter {
 
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
         let class = Class(packet.packet.frame.class().0 + 1);
-        QueueChoice { queue: QueueIx::from(class.0), class, note: 0 }
+        QueueChoice { queue: QueueIx::of(class), class, note: 0 }
     }
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
@@ -51,7 +51,7 @@ impl FlowControl for HopCounter {
     fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {
         let Control::Custom { protocol: HOP_COUNT, words, .. } = control else { return };
         self.received.push((self.node, words[0]));
-        for other in (0..self.ports).filter(|other| self.relays && *other != port) {
+        for other in (0..self.ports).map(PortIx).filter(|other| self.relays && *other != port) {
             view.send(other, frame(words[0] + 1));
         }
     }
@@ -74,10 +74,10 @@ fn relayed_packets_leave_in_another_class() {
     s.arrive_data(1_000_000, 0, 0, 0);
     s.arrive_data(1_000_000, 0, 0, 1);
     let pipeline = s.node.switch().unwrap();
-    assert_eq!((pipeline.ingress_occupancy(0, Class(3)), pipeline.ingress_occupancy(0, Class(4))), (1086, 0));
+    assert_eq!([3, 4].map(|class| pipeline.ingress_occupancy(PortIx(0), Class(class))), [1086, 0]);
     assert_eq!(s.next_sent(2_000_000).unwrap().content, Content::Data(4, 0));
     assert_eq!(s.next_sent(2_000_000).unwrap().content, Content::Data(4, 1));
-    assert_eq!(s.node.switch().unwrap().ingress_occupancy(0, Class(3)), 0);
+    assert_eq!(s.node.switch().unwrap().ingress_occupancy(PortIx(0), Class(3)), 0);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_audit_passes_while_relayed_packets_wait() {
     spec.faults = vec![LinkFault { link: 5, down: Time::ZERO, up: at_us(100) }];
     let mut simulation = Simulation::new(spec, vec![via(0, &[4, 1, 7], 3, 10_000)], 1).unwrap();
     simulation.run_until(at_us(50), 1);
-    assert_eq!(simulation.node(NodeId(1)).ports()[1].queue_bytes(4), 10 * 62 + 16 + 10_000);
+    assert_eq!(simulation.node(NodeId(1)).ports()[PortIx(1)].queue_bytes(QueueIx(4)), 10 * 62 + 16 + 10_000);
     assert_eq!(simulation.audit(), []);
     common::drain(&mut simulation);
     assert_eq!((simulation.outcomes()[0].reception.delivered, simulation.audit()), (10_000, vec![]));

@@ -13,7 +13,7 @@ const LINK: u64 = 1_000_000;
 
 /// Returns the frames that a node sent by `limit`: start of transmission, port, content and end of
 /// transmission.
-fn sent_by(script: &mut Script, limit: u64) -> Vec<(u64, PortIx, Content, u64)> {
+fn sent_by(script: &mut Script, limit: u64) -> Vec<(u64, u16, Content, u64)> {
     let sent = std::iter::from_fn(|| script.next_sent(limit));
     sent.map(|Sent { at, port, content, done }| (at, port, content, done)).collect()
 }
@@ -49,7 +49,7 @@ fn own_packets_of_a_host_do_not_count_as_relayed() {
     let (simulation, _) = run(&bcube(2, 1), flows);
     let ports = simulation.node(NodeId(1)).ports();
     assert_eq!(
-        [0, 1].map(|ix| (ports[ix].relayed_wire_bytes(), ports[ix].sent_wire_bytes())),
+        [0, 1].map(|ix| (ports[PortIx(ix)].relayed_wire_bytes(), ports[PortIx(ix)].sent_wire_bytes())),
         [(86, 172), (1122, 1208)]
     );
 }
@@ -88,7 +88,7 @@ fn headroom_holds_packets_that_are_being_forwarded() {
         assert!(simulation.totals().pause_frames > 0);
         // The headroom holds little more than the packets that arrive within 2 us, the delay of two
         // links.
-        let peak = simulation.node(NodeId(1)).switch().unwrap().peak_headroom(0, Class(3));
+        let peak = simulation.node(NodeId(1)).switch().unwrap().peak_headroom(PortIx(0), Class(3));
         assert!(peak > 20_000 && peak < 30_000, "{delay_ns} ns: {peak} B");
     }
 }
@@ -113,7 +113,7 @@ fn a_server_forwards_at_its_configured_rate() {
             simulation.run_until(at_us(us), 1);
             assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
             let server = simulation.node(NodeId(1));
-            assert!(server.ports()[1].queued_bytes() <= 1102);
+            assert!(server.ports()[PortIx(1)].queued_bytes() <= 1102);
             (simulation.outcomes()[0].reception.delivered, server.switch().unwrap().occupancy().used)
         };
         let (before, after) = (at(200), at(1200));
@@ -389,7 +389,7 @@ fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let queued = |simulation: &mut Simulation, us| {
         simulation.run_until(at_us(us), 1);
-        simulation.node(NodeId(1)).ports()[1].queue_bytes(3)
+        simulation.node(NodeId(1)).ports()[PortIx(1)].queue_bytes(QueueIx(3))
     };
     let (before, after) = (queued(&mut simulation, 100), queued(&mut simulation, 1100));
     // In 1 ms the queue grows by 6.25 MB on the wire at 50 Gb/s, of which 1086 of 1106 B are

@@ -8,12 +8,12 @@ use proptest::strategy::ValueTree;
 
 /// Returns h0 on leaf 2, h1 on leaf 3, spines 4 and 5, one flow, and leaf 2's port to the flow's
 /// spine. The link from that spine to leaf 3 fails at 50 us.
-fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec, FlowSpec, PortIx) {
+fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec, FlowSpec, u16) {
     let mut spec = leaf_spine(2, 1, 2);
     spec.reconvergence = reconvergence_us.map(Duration::from_us);
     let flow = flow(0, 1, 4_000_000, 0);
     let fabric = Fabric::new(spec.clone()).unwrap();
-    let uplink = fabric.path(FlowId(0), &flow, Direction::Data)[1];
+    let PortIx(uplink) = fabric.path(FlowId(0), &flow, Direction::Data)[1];
     let up = up_us.map_or(Time::NEVER, at_us);
     // Leaf 2 has port 1 to spine 4 and port 2 to spine 5, whose links to leaf 3 are links 4 and 5.
     spec.faults = vec![LinkFault { link: 3 + usize::from(uplink), down: at_us(50), up }];
@@ -21,8 +21,8 @@ fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec
 }
 
 /// Returns the bytes that leaf 2 has sent through a port.
-fn by_uplink(simulation: &Simulation, port: PortIx) -> u64 {
-    simulation.node(NodeId(2)).ports()[port].sent_wire_bytes()
+fn by_uplink(simulation: &Simulation, port: u16) -> u64 {
+    simulation.node(NodeId(2)).ports()[PortIx(port)].sent_wire_bytes()
 }
 
 /// Without reconvergence, packets wait for the link for ever. With reconvergence, packets take the
@@ -43,11 +43,11 @@ fn routes_change_after_the_reconvergence_time() {
         assert_eq!(by_uplink(&simulation, other), 0);
         let waiting = drops(&simulation, DropCause::LinkDown);
         let spine = NodeId(3 + u32::from(uplink));
-        let dead = &simulation.node(spine).ports()[1];
-        let queued = dead.frames(3, simulation.frames(spine)).count() as u64;
+        let dead = &simulation.node(spine).ports()[PortIx(1)];
+        let queued = dead.frames(QueueIx(3), simulation.frames(spine)).count() as u64;
         let leaf = NodeId(2);
-        let uplink = &simulation.node(leaf).ports()[uplink];
-        let behind = uplink.frames(3, simulation.frames(leaf)).count() as u64;
+        let uplink = &simulation.node(leaf).ports()[PortIx(uplink)];
+        let behind = uplink.frames(QueueIx(3), simulation.frames(leaf)).count() as u64;
         assert!(queued > 10, "{queued} packets wait at the dead port");
         drain(&mut simulation);
         let dropped = drops(&simulation, DropCause::LinkDown) - waiting;
@@ -57,7 +57,7 @@ fn routes_change_after_the_reconvergence_time() {
         assert!(by_uplink(&simulation, other) > 2_000_000);
         let outcome = &simulation.outcomes()[0];
         assert_eq!((outcome.reception.delivered, simulation.audit()), (4_000_000, vec![]));
-        assert_eq!(outcome.reception.way.and_then(|way| way.passed().nth(1)), Some(other));
+        assert_eq!(outcome.reception.way.and_then(|way| way.passed().nth(1)), Some(PortIx(other)));
         assert!(simulation.is_quiet());
     }
 }
@@ -70,9 +70,9 @@ fn routes_are_restored_after_the_links_recovery() {
     let before = Fabric::new(spec.clone()).unwrap().path(FlowId(1), &later, Direction::Data);
     let mut simulation = Simulation::new(spec, vec![flow, later.clone()], 1).unwrap();
     simulation.run_until(at_us(119), 1);
-    assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], 3 - uplink);
+    assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], PortIx(3 - uplink));
     simulation.run_until(at_us(121), 1);
-    assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], uplink);
+    assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], PortIx(uplink));
     assert_eq!(simulation.fabric().path(FlowId(1), &later, Direction::Data), before);
     drain(&mut simulation);
     assert_eq!((delivered(&simulation), simulation.audit()), (vec![4_000_000; 2], vec![]));
@@ -99,14 +99,14 @@ fn without_a_path_packets_are_dropped_until_recovery() {
 fn a_flow_leaves_its_host_by_another_port_when_its_link_fails() {
     let mut spec = bcube(2, 1);
     let flow = flow(0, 3, 4_000_000, 0);
-    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    let PortIx(port) = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.reconvergence = Some(Duration::from_us(30));
     // Links 0 to 3 are those of layer 0, in server order.
     let link = usize::from(port) * 4;
     spec.faults = vec![LinkFault { link, down: at_us(50), up: Time::NEVER }];
     let (simulation, outcomes) = run(&spec, vec![flow]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
-    let sent = simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes();
+    let sent = simulation.node(NodeId(0)).ports()[PortIx(1 - port)].sent_wire_bytes();
     assert!(sent > 3_000_000, "{sent}");
 }
 
@@ -114,11 +114,11 @@ fn a_flow_leaves_its_host_by_another_port_when_its_link_fails() {
 #[test]
 fn a_flow_continues_at_once_at_another_port_of_its_host() {
     let (mut spec, flow) = (bcube(2, 1), flow(0, 3, 4_000_000, 0));
-    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    let PortIx(port) = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.reconvergence = Some(Duration::from_us(30));
     spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
-    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[PortIx(1 - port)].sent_wire_bytes();
     simulation.run_until(at_us(80), 1);
     assert_eq!(sent(&simulation), 0);
     simulation.run_until(at_us(81), 1);
@@ -139,7 +139,7 @@ fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
         .find(|flow| answers_by(flow) == data_by(flow))
         .expect("some of 16 flows have ACKs on a path of their own");
     spec.reconvergence = Some(Duration::from_us(30));
-    let link = usize::from(answers_by(&apart)) * 4 + 3;
+    let link = usize::from(answers_by(&apart).0) * 4 + 3;
     spec.faults = vec![LinkFault { link, down: at_us(20), up: Time::NEVER }];
     let mut simulation = Simulation::new(spec, flows.clone(), 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(100), 1);
@@ -151,17 +151,17 @@ fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
 #[derive(Clone, Debug, Default)]
 struct FlowLog(Log<Entry>);
 
-type Entry = (&'static str, PortIx, QueueIx);
+type Entry = (&'static str, u16, u16);
 
 impl FlowControl for FlowLog {
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
-        let queue = QueueIx::from(flow.class.0);
-        self.0.push(("start", flow.port, queue));
+        let queue = QueueIx::of(flow.class);
+        self.0.push(("start", flow.port.0, queue.0));
         queue
     }
 
     fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
-        self.0.push(("end", port, queue));
+        self.0.push(("end", port.0, queue.0));
     }
 }
 
@@ -172,7 +172,7 @@ flow_control!(FlowLog, FlowLog: |options, _site| options.clone());
 #[test]
 fn flow_control_is_notified_when_a_flow_changes_its_port() {
     let (mut spec, flow, log) = (bcube(2, 1), flow(0, 3, 1_000_000, 0), FlowLog::default());
-    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    let PortIx(port) = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.switch.flow_control = FlowControlConfig::custom(log.clone());
     spec.reconvergence = Some(Duration::from_us(10));
     let down = at_us(20);
@@ -317,8 +317,8 @@ fn packets_wait_for_their_link_despite_another_links_failure() {
         let pinned = FlowSpec { data_via: vec![NodeId(5)], ack_via: vec![NodeId(6)], ..flow(0, 1, 4_000_000, 0) };
         let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
         simulation.run_until(at_us(119), 1);
-        let waiting = &simulation.node(NodeId(2)).ports()[2];
-        assert!(waiting.frames(3, simulation.frames(NodeId(2))).count() > 100);
+        let waiting = &simulation.node(NodeId(2)).ports()[PortIx(2)];
+        assert!(waiting.frames(QueueIx(3), simulation.frames(NodeId(2))).count() > 100);
         let drops = drops(&simulation, DropCause::LinkDown);
         drain(&mut simulation);
         assert_eq!((simulation.outcomes()[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
@@ -351,8 +351,8 @@ fn packets_at_a_dead_port_are_reported_lost_at_their_ingress_port() {
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
     simulation.run_until(at_us(150), 1);
-    let waiting = simulation.node(spine).ports()[1].frames(3, simulation.frames(spine)).count();
-    let ingress = simulation.node(spine).ports()[0].id;
+    let waiting = simulation.node(spine).ports()[PortIx(1)].frames(QueueIx(3), simulation.frames(spine)).count();
+    let ingress = simulation.node(spine).ports()[PortIx(0)].id;
     simulation.run_until(at_us(151), 1);
     let ingress_of = |traced: Traced| match traced.what {
         TracedAction::Reported(Report::Dropped { node, ingress, cause: DropCause::LinkDown, .. })
@@ -382,7 +382,7 @@ fn an_ack_for_a_dead_port_is_dropped() {
     simulation.run_until(at_us(200), 1);
     assert_eq!(simulation.outcomes()[0].reception.finish, Some(at_us(100) + Duration::from_ps(there)));
     let lost = |simulation: &Simulation| simulation.node(NodeId(1)).losses().frames[DropCause::LinkDown as usize];
-    assert_eq!((lost(&simulation), simulation.node(NodeId(1)).ports()[1].is_empty()), (1, true));
+    assert_eq!((lost(&simulation), simulation.node(NodeId(1)).ports()[PortIx(1)].is_empty()), (1, true));
     drain(&mut simulation);
     // The sender's timer of 4 ms repeats the packet, and the second ACK passes the recovered link.
     assert_eq!(simulation.outcomes()[0].acknowledged, Some(at_us(4100) + Duration::from_ps(there + back)));
@@ -402,16 +402,16 @@ impl FlowControl for ClosedGateAt {
         if view.now < at_us(60) {
             view.wake_at(at_us(60));
         }
-        QueueIx::from(flow.class.0)
+        QueueIx::of(flow.class)
     }
 
     fn on_wake(&mut self, view: &mut View<'_>) {
         let ClosedGateAt(node, port) = *self;
         if node == NodeId(0) && view.now < at_us(70) {
-            view.close(port, 3, view.port(port).id());
+            view.close(port, QueueIx(3), view.port(port).id());
             view.wake_at(at_us(70));
         } else {
-            view.open(port, 3);
+            view.open(port, QueueIx(3));
         }
     }
 }
@@ -421,8 +421,8 @@ impl FlowControl for ClosedGateAt {
 #[test]
 fn a_gate_closed_before_a_flows_arrival_did_not_delay_it() {
     let (mut spec, flow) = (bcube(2, 1), flow(0, 3, 100_000, 55_000));
-    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
-    spec.switch.flow_control = FlowControlConfig::custom(ClosedGate(1 - port));
+    let PortIx(port) = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    spec.switch.flow_control = FlowControlConfig::custom(ClosedGate(PortIx(1 - port)));
     spec.reconvergence = Some(Duration::from_us(30));
     spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
     let (mut simulation, outcomes) = run(&spec, vec![flow]);
@@ -431,7 +431,7 @@ fn a_gate_closed_before_a_flows_arrival_did_not_delay_it() {
     // The gate was closed from 60 to 70 us, and all packets left through its port.
     let closures: Vec<_> = simulation.take_pauses().into_iter().map(|pause| pause.closure).collect();
     assert_eq!(closures.iter().map(|it| (it.from, it.to)).collect::<Vec<_>>(), [(at_us(60), at_us(70))]);
-    assert!(simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes() > 100_000);
+    assert!(simulation.node(NodeId(0)).ports()[PortIx(1 - port)].sent_wire_bytes() > 100_000);
 }
 
 /// Returns h0 to h3 on leaf 8, h4 to h7 on leaf 9, and spines 10 to 13.
@@ -455,7 +455,7 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
         }
         let facts = &simulation.fabric().wiring.ports[port];
         let leaf = facts.node.0.checked_sub(8).filter(|leaf| *leaf < 2)? as usize;
-        let uplink = usize::from(facts.ix).checked_sub(4)?;
+        let uplink = usize::from(facts.ix.0).checked_sub(4)?;
         let uplinks = 8 + 4 * leaf..12 + 4 * leaf;
         let is_wrong =
             is_down(uplinks.start + uplink, traced.at) && !uplinks.into_iter().all(|it| is_down(it, traced.at));

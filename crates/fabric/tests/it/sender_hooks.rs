@@ -23,7 +23,7 @@ fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
     assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (160 * 1024, 0));
     assert_eq!(simulation.audit(), []);
     // Each spine carries some of the sixteen paths, and each path carries ten packets.
-    let sent = |spine: u32| simulation.node(NodeId(spine)).ports()[1].sent_wire_bytes() / 1106;
+    let sent = |spine: u32| simulation.node(NodeId(spine)).ports()[PortIx(1)].sent_wire_bytes() / 1106;
     assert!((4..8).all(|spine| sent(spine) > 0 && sent(spine) % 10 == 0), "{:?}", [4, 5, 6, 7].map(sent));
     let answered = answers.take();
     let all = (0..16).flat_map(|path| [(Entropy(path), false); 10]).collect::<Vec<_>>();

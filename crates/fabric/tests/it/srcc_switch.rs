@@ -50,7 +50,7 @@ fn packets(s: &mut Script, at: u64, gap: u64, flow: u32, count: u64) {
 }
 
 /// Returns time, port, flow and rate in Gb/s of the remaining notices.
-fn notices(s: &mut Script) -> Vec<(u64, PortIx, u32, u32)> {
+fn notices(s: &mut Script) -> Vec<(u64, u16, u32, u32)> {
     let notices = std::iter::from_fn(|| s.next_notice(END));
     notices.map(|(at, port, flow, kbps)| (at, port, flow, kbps / 1_000_000)).collect()
 }

@@ -77,7 +77,7 @@ fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Measures {
     for us in (3000..6000).step_by(2) {
         simulation.run_until(at_us(us), 1);
         let switch = simulation.node(NodeId(senders + 1));
-        queue.push(switch.ports()[senders as u16].queued_bytes() as f64 / 1086.0);
+        queue.push(switch.ports()[PortIx(senders as u16)].queued_bytes() as f64 / 1086.0);
     }
     simulation.run_until(at_us(6000), 1);
     let gained: Vec<u64> = delivered(&simulation).iter().zip(before).map(|(after, before)| after - before).collect();

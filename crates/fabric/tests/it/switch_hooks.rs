@@ -51,7 +51,8 @@ impl PipelineHooks for HalvingPoint {
             self.1.push((view.now, self.0));
             let from = view.port(packet.egress).id();
             let (headers, trail) = (*packet.headers(), packet.trail().copied());
-            let taken = |hop: usize| trail.and_then(|trail| trail.ports().get(hop).copied()).unwrap_or(0).into();
+            let taken =
+                |hop: usize| trail.and_then(|trail| trail.ports().get(hop).copied()).map_or(0, |port| port.0.into());
             view.notify_source(
                 &headers,
                 trail.as_ref(),
@@ -138,7 +139,7 @@ fn a_notice_takes_the_reverse_path_of_its_packet() {
     // of this path. One path also carries the only ACK.
     let mut acks = 0;
     for (aggregation, core) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-        let back = simulation.node(NodeId(5 + core)).ports()[aggregation].sent_wire_bytes() / 84;
+        let back = simulation.node(NodeId(5 + core)).ports()[PortIx(aggregation)].sent_wire_bytes() / 84;
         let taken = [aggregation as u32 + 1, core + 1];
         let about = received.iter().filter(|(_, notice)| notice.words[1..3] == taken).count() as u64;
         assert!(about > 0 && back - about <= 1, "{back} {about}");
@@ -294,11 +295,11 @@ fn a_load_balancer_sets_whole_routes() {
     assert_eq!(simulation.audit(), []);
     // Two aggregation switches, two cores and two more aggregation switches give eight paths, each
     // of which carries 8 of 64 packets.
-    let sent = |node: u32, port: PortIx| simulation.node(NodeId(node)).ports()[port].sent_wire_bytes();
+    let sent = |node: u32, port: u16| simulation.node(NodeId(node)).ports()[PortIx(port)].sent_wire_bytes();
     // Every link between these tiers carries a quarter of 64 packets. Packets have 1,106 B, and the
     // first has 1,122 B. In this direction there are no ACKs, but three probes.
     let ports = [(3, 1), (3, 2), (4, 1), (4, 2), (5, 2), (5, 3), (6, 2), (6, 3)];
-    let share = |(node, port): &(u32, PortIx)| {
+    let share = |(node, port): &(u32, u16)| {
         sent(*node, *port) - if [(4, 2), (6, 3)].contains(&(*node, *port)) { 3 * 84 } else { 0 }
     };
     assert!(

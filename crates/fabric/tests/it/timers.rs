@@ -131,7 +131,7 @@ fn the_timers_of_all_mechanisms_of_a_switch_fire_on_time() {
             (at(balancer), Call::LoadBalance),
         ];
         expected.sort_by_key(|(at, _)| *at);
-        expected.extend([(at_us(40), Call::Link(2, false)), (at_us(50), Call::Link(2, true))]);
+        expected.extend([(at_us(40), Call::Link(PortIx(2), false)), (at_us(50), Call::Link(PortIx(2), true))]);
         assert_eq!(log.take(), expected);
     }
 }

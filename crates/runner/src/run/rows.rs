@@ -28,15 +28,15 @@ impl Run {
         let relayed = fabric.spec.relays(peer) && fabric.spec.flow_control_of(peer, wiring).facts(true).relays_pauses;
         self.tables.pauses.push(PauseRow {
             node: facts.node.into(),
-            port: facts.ix,
+            port: facts.ix.0,
             peer: peer.into(),
-            queue: *queue,
+            queue: queue.0,
             start_ps: closure.from,
             end_ps: end,
             cause_node: cause.node.into(),
-            cause_port: cause.ix,
-            via_port: via.map(|via| via.ix),
-            parent_queue: parent.map(|parent| parent.queue),
+            cause_port: cause.ix.0,
+            via_port: via.map(|via| via.ix.0),
+            parent_queue: parent.map(|parent| parent.queue.0),
             parent_start_ps: parent.map(|parent| parent.since),
             hops: (hops > 0).then_some(hops),
             relayed,
@@ -49,9 +49,9 @@ impl Run {
         self.tables.full_queues.push(FullQueueRow {
             time_ps: full.at,
             node: facts.node.into(),
-            port: facts.ix,
+            port: facts.ix.0,
             class: full.class.0,
-            egress_port: full.egress,
+            egress_port: full.egress.0,
             bytes: full.bytes,
         });
     }
@@ -62,7 +62,7 @@ impl Run {
         let facts = &wiring.ports[stop.port];
         self.tables.stops.push(StopRow {
             node: facts.node.into(),
-            port: facts.ix,
+            port: facts.ix.0,
             peer: wiring.neighbour(facts.node, facts.ix).into(),
             class: stop.class.0,
             start_ps: stop.from,
@@ -132,7 +132,7 @@ impl Run {
             disordered_packets: reception.disorder.packets(),
             largest_degree: reception.disorder.largest(),
             measured,
-            path: self.path_of(outcome),
+            path: self.path_of(outcome).map(|path| path.iter().map(|port| port.0).collect()),
         });
         if let Some(account) = &outcome.account {
             self.write_waits(outcome.flow.0, account);
@@ -170,10 +170,10 @@ impl Run {
             packets,
             step,
             node: facts(port).node.into(),
-            port: facts(port).ix,
+            port: facts(port).ix.0,
             term: self.terms[term.name()],
             cause_node: root.map(|root| facts(root).node.into()),
-            cause_port: root.map(|root| facts(root).ix),
+            cause_port: root.map(|root| facts(root).ix.0),
             length_ps: length,
         };
         let [completion, packets, window] = PARTS;
@@ -199,7 +199,7 @@ impl Run {
                 flow,
                 signal: self.terms[kind.name()],
                 node: facts.node.into(),
-                port: facts.ix,
+                port: facts.ix.0,
                 count: signals.count,
                 first_ps: signals.first,
                 last_ps: signals.last,

@@ -21,7 +21,7 @@ fn ingress_queues(
         (bytes > 0).then(|| IngressRow {
             time_ps: now,
             node: node.into(),
-            port,
+            port: port.0,
             class: class.0,
             bytes,
             threshold_bytes,
@@ -47,7 +47,7 @@ impl Run {
                     self.tables.queues.push(QueueRow {
                         time_ps: now,
                         node: node.id.into(),
-                        port: port.ix,
+                        port: port.ix.0,
                         bytes,
                         queues: port.occupied_queues() as u16,
                         paused: port.closed_classes().0,
@@ -56,7 +56,8 @@ impl Run {
                 }
                 if self.plan.probes.queues {
                     for (queue, bytes) in port.queue_occupancies() {
-                        let row = EgressRow { time_ps: now, node: node.id.into(), port: port.ix, queue, bytes };
+                        let row =
+                            EgressRow { time_ps: now, node: node.id.into(), port: port.ix.0, queue: queue.0, bytes };
                         self.tables.egress.push(row);
                     }
                     // After all bytes of the node are counted, the remaining ports are empty.
@@ -74,7 +75,7 @@ impl Run {
                     self.tables.ports.push(PortRow {
                         time_ps: now,
                         node: node.id.into(),
-                        port: port.ix,
+                        port: port.ix.0,
                         peer: fabric.wiring.neighbour(node.id, port.ix).into(),
                         tx_bytes: sent,
                         relayed_bytes: relayed,
@@ -106,7 +107,7 @@ impl Run {
                             node: node.id.into(),
                             to: to.into(),
                             path,
-                            port: egress,
+                            port: egress.0,
                             delay_ps: delay,
                             isolated: is_isolated,
                         });

@@ -53,7 +53,7 @@ pub(super) fn interfaces(
                 let message = format!("\"{}\" has only {}", graph.name(node), counted(ports, "port"));
                 diagnostics.push(Diagnostic::error(format!("interfaces[{i}].names[{ports}]"), message));
             }
-            for (port, name) in (0..ports as PortIx).zip(port_names(config)) {
+            for (port, name) in (0..ports as u16).map(PortIx).zip(port_names(config)) {
                 names.insert((node, port), name);
             }
         }
@@ -64,10 +64,10 @@ pub(super) fn interfaces(
         }
     }
     for ((node, port), name) in &names {
-        let ports = names.range((*node, port + 1)..=(*node, PortIx::MAX));
+        let ports = names.range((*node, PortIx(port.0 + 1))..=(*node, PortIx::NONE));
         if let Some(((_, other), _)) = ports.into_iter().find(|(_, other)| *other == name) {
             let node = graph.name(*node);
-            let message = format!("ports {port} and {other} of \"{node}\" have the same name, \"{name}\"");
+            let message = format!("ports {} and {} of \"{node}\" have the same name, \"{name}\"", port.0, other.0);
             let path = if interfaces.is_empty() { "topology.links" } else { "interfaces" };
             diagnostics.push(Diagnostic::error(path, message));
         }

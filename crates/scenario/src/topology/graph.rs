@@ -71,8 +71,8 @@ impl Graph {
             if ports.is_empty() && needs_link {
                 errors.push(error(format!("{} \"{}\" has no link", word(Some(node.kind)), node.name)));
             }
-            if ports.len() > usize::from(PortIx::MAX) {
-                let (name, count, most) = (&node.name, ports.len(), PortIx::MAX);
+            if ports.len() > usize::from(u16::MAX) {
+                let (name, count, most) = (&node.name, ports.len(), u16::MAX);
                 errors.push(error(format!("\"{name}\" has {count} ports; at most {most} are supported")));
             }
         }
@@ -94,7 +94,7 @@ impl Graph {
     /// Names the ports at the two ends of each link.
     pub(super) fn name_ports(&mut self, names: &[[Option<String>; 2]]) {
         for (node, ports) in (0..).map(NodeId).zip(&self.ports) {
-            for (port, (_, link)) in (0..).zip(ports) {
+            for (port, (_, link)) in (0..).map(PortIx).zip(ports) {
                 let end = usize::from(self.links[*link].a != node);
                 self.port_names.extend(names[*link][end].clone().map(|name| ((node, port), name)));
             }

@@ -362,7 +362,7 @@ fn links_can_name_their_ports() {
         "#,
     );
     let [a, s] = ["a", "s"].map(|name| graph.node(name).unwrap());
-    let names: Vec<_> = graph.port_names.iter().map(|((node, port), name)| (*node, *port, name.as_str())).collect();
+    let names: Vec<_> = graph.port_names.iter().map(|((node, port), name)| (*node, port.0, name.as_str())).collect();
     let expected = [(a, 0, "eth0"), (a, 1, "eth1"), (s, 0, "Ethernet0"), (s, 1, "Ethernet4"), (s, 2, "Ethernet8")];
     assert_eq!(names, expected);
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Site};
 use crate::frame::record::Record;
-use crate::ids::{FlowId, PortId};
+use crate::ids::{FlowId, PortId, QueueIx};
 use crate::mechanisms::flow_control::FlowControlConfig;
 use crate::network::spec::NetworkSpec;
 use crate::testing::{admit, flow, frame, hpcc_frames, packet, star};
@@ -53,7 +53,7 @@ fn bytes_that_appear_or_vanish_at_a_node_are_found() {
     for (harm, added, removed) in [
         ((|node| node.io.counters.received += 1) as fn(&mut Node), added + 1, removed),
         (|node| node.io.counters.created += 1, added + 1, removed),
-        (|node| node.io.ports[0].start(&frame(3, 1), Time::NEVER), added, removed + 1),
+        (|node| node.io.ports[PortIx(0)].start(&frame(3, 1), Time::NEVER), added, removed + 1),
         (|node| node.io.counters.consumed += 1, added, removed + 1),
     ] {
         assert_eq!(complaints(AT_REST, HOST, harm), complaint("h0", &balance(added, removed)));
@@ -96,7 +96,7 @@ fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
 
 #[test]
 fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
-    let close = |node: &mut Node| assert!(node.io.ports[0].close(3, Time::ZERO, PortId(0).into()));
+    let close = |node: &mut Node| assert!(node.io.ports[PortIx(0)].close(QueueIx(3), Time::ZERO, PortId(0).into()));
     let what = "port 0 has paused {}, but its peer obeys PAUSEs of {Queue(3)}";
     assert_eq!(complaints(AT_REST, HOST, close), complaint("s0", what));
     assert_eq!(complaints(UNDER_WAY, HOST, close), []);
@@ -144,7 +144,7 @@ fn under(fixed: Fixed, at_us: u64) -> Vec<(String, String)> {
 #[test]
 fn a_pause_that_nobody_obeys_is_found_once_all_is_quiet() {
     let scope = PauseScope::Flow(FlowId(7), crate::frame::Direction::Data);
-    let fixed = Fixed { pauses: vec![(1, scope)], ..Default::default() };
+    let fixed = Fixed { pauses: vec![(PortIx(1), scope)], ..Default::default() };
     let what = "port 1 has paused {Flow(FlowId(7), Data)}, but its peer obeys PAUSEs of {}";
     assert_eq!(under(fixed.clone(), AT_REST), complaint("s0", what));
     assert_eq!(under(fixed, UNDER_WAY), []);

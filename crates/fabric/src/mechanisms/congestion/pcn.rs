@@ -12,6 +12,7 @@ use crate::contract::{
 };
 use crate::frame::{Cnp, PacketKind};
 use crate::ids::{PortIx, QueueIx};
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -116,7 +117,7 @@ impl CongestionOptions for PcnConfig {
 
     fn point(&self, site: &Site<'_>) -> PcnMarker {
         let thresholds = site.ports.iter().map(|port| self.threshold(port.rate).get());
-        PcnMarker { thresholds: thresholds.collect(), paused: vec![Vec::new(); site.ports.len()] }
+        PcnMarker { thresholds: thresholds.collect(), paused: vec![IndexVec::default(); site.ports.len()].into() }
     }
 
     fn notification(&self, _line_rate: Rate) -> Box<PcnReceiver> {
@@ -163,9 +164,9 @@ impl PcnConfig {
 #[derive(Debug, GetSize)]
 pub struct PcnMarker {
     /// K by port.
-    thresholds: Vec<u64>,
+    thresholds: IndexVec<PortIx, u64>,
     /// Packets that waited behind a PAUSE and have not yet left, by port and queue.
-    paused: Vec<Vec<u32>>,
+    paused: IndexVec<PortIx, IndexVec<QueueIx, u32>>,
 }
 
 impl CongestionPoint for PcnMarker {}
@@ -176,23 +177,22 @@ impl PipelineHooks for PcnMarker {
     }
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, length: u64, _view: &mut View<'_>) {
-        let port = usize::from(packet.egress);
-        match self.paused[port].get_mut(usize::from(packet.queue)) {
+        match self.paused[packet.egress].get_mut(packet.queue.index()) {
             Some(paused @ 1..) => *paused -= 1,
             // Only data packets are marked: a mark on an ACK has another meaning.
-            _ if length > self.thresholds[port] && packet.headers().kind == PacketKind::Data => packet.mark(),
+            _ if length > self.thresholds[packet.egress] && packet.headers().kind == PacketKind::Data => packet.mark(),
             _ => {}
         }
     }
 
     fn on_gate(&mut self, port: PortIx, queue: QueueIx, is_open: bool, view: &mut View<'_>) {
-        let (paused, index) = (&mut self.paused[usize::from(port)], usize::from(queue));
-        if paused.len() <= index {
-            paused.resize(index + 1, 0);
+        let paused = &mut self.paused[port];
+        if paused.len() <= queue.index() {
+            paused.resize(queue.index() + 1, 0);
         }
         // A frame may open several gates. A queue can send before its own gate is reported open: no
         // packet that leaves until then is marked.
-        paused[index] = if is_open { view.port(port).queue_frames(queue) } else { u32::MAX };
+        paused[queue] = if is_open { view.port(port).queue_frames(queue) } else { u32::MAX };
     }
 }
 

@@ -97,7 +97,7 @@ mod tests {
     fn stamps_are_rounded_as_the_header_is() {
         let mut port = crate::testing::port(100);
         port.start(&frame(3, 1500), Time::ZERO);
-        port.enqueue(3, &queued(3, 1000), &mut crate::model::fifo::Frames::default());
+        port.enqueue(crate::ids::QueueIx(3), &queued(3, 1000), &mut crate::model::fifo::Frames::default());
         let mut node = node_io(vec![crate::testing::port(100), port]);
         let (packet, records) = depart(&mut TelemetryStamper(RateCode::Exact), 1000, Time::from_ps(123_456), &mut node);
         let expected =

@@ -15,7 +15,7 @@ use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, Class, FlowId, NodeId, PortId, PortIx, QueueIx};
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::random::{Stream, mix};
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
@@ -81,7 +81,7 @@ const UPSTREAM_QUEUES: usize = 1 << 8;
 
 /// Returns the upstream queue against which a packet is counted, if it is.
 fn counted_against(note: u32) -> Option<QueueIx> {
-    (note & COUNTED != 0).then_some((note >> UPSTREAM_SHIFT & 0xff) as QueueIx)
+    (note & COUNTED != 0).then_some(QueueIx((note >> UPSTREAM_SHIFT & 0xff) as u16))
 }
 
 const BFC: Protocol = Protocol::named("bfc");
@@ -99,7 +99,7 @@ struct Entry {
 /// BFC at one node.
 #[derive(Debug, GetSize)]
 pub struct Bfc {
-    queues: QueueIx,
+    queues: u16,
     acks: Acks,
     /// Number of indices of the flow table.
     table_size: u64,
@@ -115,7 +115,7 @@ pub struct Bfc {
     /// Flows in each queue, by port; at a host only.
     users: IndexVec<PortIx, Vec<u32>>,
     draws: Stream,
-    most_used: QueueIx,
+    most_used: u16,
 }
 
 impl Bfc {
@@ -142,15 +142,15 @@ impl Bfc {
     }
 
     fn random_queue(&mut self) -> QueueIx {
-        CLASSES as QueueIx + self.draws.below(self.queues.into()) as QueueIx
+        QueueIx::added(self.draws.below(self.queues.into()) as usize)
     }
 
     /// Returns the first empty and open queue of `port`; a random queue if there is none.
     fn assign(&mut self, port: &dyn PortView) -> QueueIx {
-        let mut all = (CLASSES as QueueIx..).take(self.queues.into());
-        let used = all.clone().filter(|queue| port.is_occupied(*queue)).count() as QueueIx;
+        let mut all = (0..self.queues.into()).map(QueueIx::added);
+        let used = all.clone().filter(|queue| port.is_occupied(*queue)).count() as u16;
         let free = all.find(|queue| !port.is_occupied(*queue) && !port.is_closed(*queue));
-        self.most_used = self.most_used.max(used + QueueIx::from(free.is_some()));
+        self.most_used = self.most_used.max(used + u16::from(free.is_some()));
         free.unwrap_or_else(|| self.random_queue())
     }
 
@@ -167,7 +167,7 @@ fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
     // The frame is exempt from link errors, because a lost PAUSE without expiry could not be
     // repaired.
-    Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.into(), cause.0, 0] }
+    Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.0.into(), cause.0, 0] }
 }
 
 impl Options for BfcConfig {
@@ -237,7 +237,7 @@ impl FlowControl for Bfc {
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
         if let Some(upstream) = counted_against(packet.note()) {
-            let count = &mut self.counted[packet.ingress()][usize::from(upstream)];
+            let count = &mut self.counted[packet.ingress()][upstream.index()];
             *count += 1;
             if *count == 1 {
                 let cause = view.culprit(packet.egress, packet.queue);
@@ -247,7 +247,7 @@ impl FlowControl for Bfc {
     }
 
     fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, view: &mut View<'_>) {
-        if usize::from(packet.queue) < CLASSES {
+        if packet.queue.index() < CLASSES {
             return;
         }
         let place = packet.note() & (TABLE_LIMIT as u32 - 1);
@@ -256,7 +256,7 @@ impl FlowControl for Bfc {
             entry.last = view.now;
         }
         if let Some(upstream) = counted_against(packet.note()) {
-            let count = &mut self.counted[packet.ingress()][usize::from(upstream)];
+            let count = &mut self.counted[packet.ingress()][upstream.index()];
             *count -= 1;
             if *count == 0 {
                 view.send(packet.ingress(), self::frame(RESUME, upstream, PortId(0)));
@@ -266,22 +266,22 @@ impl FlowControl for Bfc {
 
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let free = self.users[flow.port].iter().position(|users| *users == 0);
-        let queue = free.map_or_else(|| self.random_queue(), |index| (CLASSES + index) as QueueIx);
-        self.users[flow.port][usize::from(queue) - CLASSES] += 1;
+        let queue = free.map_or_else(|| self.random_queue(), QueueIx::added);
+        self.users[flow.port][queue.index() - CLASSES] += 1;
         queue
     }
 
     fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
-        self.users[port][usize::from(queue) - CLASSES] -= 1;
+        self.users[port][queue.index() - CLASSES] -= 1;
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {
         match *control {
             Control::Custom { protocol: BFC, opcode: PAUSE, words: [queue, cause, ..], .. } => {
-                view.close(port, queue as QueueIx, PortId(cause));
+                view.close(port, QueueIx(queue as u16), PortId(cause));
             }
             Control::Custom { protocol: BFC, opcode: RESUME, words: [queue, ..], .. } => {
-                view.open(port, queue as QueueIx)
+                view.open(port, QueueIx(queue as u16))
             }
             _ => {}
         }
@@ -291,8 +291,8 @@ impl FlowControl for Bfc {
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         view.open_all(port);
         let cause = view.port(port).id();
-        let counted = self.counted.get(usize::from(port));
-        for (queue, _) in (0..).zip(counted.into_iter().flatten()).filter(|(_, count)| **count > 0) {
+        let counted = self.counted.get(port.index());
+        for (queue, _) in (0..).map(QueueIx).zip(counted.into_iter().flatten()).filter(|(_, count)| **count > 0) {
             view.send(port, frame(PAUSE, queue, cause));
         }
     }
@@ -301,10 +301,10 @@ impl FlowControl for Bfc {
 impl FlowControlAccounts for Bfc {
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let of_port = |(port, counts): (PortIx, &[u32; UPSTREAM_QUEUES])| {
-            let paused = (0..).zip(*counts).filter(|(_, count)| *count > 0);
+            let paused = (0..).map(QueueIx).zip(*counts).filter(|(_, count)| *count > 0);
             paused.map(move |(queue, _)| (port, PauseScope::Queue(queue))).collect::<Vec<_>>()
         };
-        (0..).zip(&self.counted).flat_map(of_port).collect()
+        self.counted.enumerate().flat_map(of_port).collect()
     }
 
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
@@ -313,10 +313,10 @@ impl FlowControlAccounts for Bfc {
 
     fn leftover(&self) -> Option<String> {
         let (port, _) = self.upstream_pauses().into_iter().next()?;
-        Some(format!("no packet is left, but packets that arrived at port {port} are still counted"))
+        Some(format!("no packet is left, but packets that arrived at port {} are still counted", port.0))
     }
 
-    fn most_queues_used(&self) -> QueueIx {
+    fn most_queues_used(&self) -> u16 {
         self.most_used
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::contract::{PortFacts, Site};
 use crate::ids::PortIx;
+use backwater_engine::index::Id;
 use get_size2::GetSize;
 
 /// A value per pair of egress and ingress port of a node.
@@ -24,6 +25,6 @@ impl<T: Copy> PerHop<T> {
     /// Returns the value for a pair of ports.
     #[inline]
     pub(super) fn get(&self, egress: PortIx, ingress: PortIx) -> T {
-        self.values[usize::from(egress) * self.ports + usize::from(ingress)]
+        self.values[egress.index() * self.ports + ingress.index()]
     }
 }

@@ -14,7 +14,7 @@ use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use get_size2::GetSize;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -49,7 +49,7 @@ struct Lines {
 
 impl Lines {
     fn get(&mut self, queue: QueueIx) -> &mut Line {
-        &mut self.lines[usize::from(queue) - CLASSES]
+        &mut self.lines[queue.index() - CLASSES]
     }
 
     /// Returns the queue of a flow, and assigns one if needed; `None` if no queue is left.
@@ -59,11 +59,11 @@ impl Lines {
             return Some(*queue);
         }
         let queue = free.pop().or_else(|| {
-            let queue = QueueIx::try_from(CLASSES + lines.len()).ok().filter(|queue| *queue < QueueIx::MAX)?;
+            let queue = u16::try_from(CLASSES + lines.len()).ok().filter(|queue| *queue < u16::MAX).map(QueueIx)?;
             lines.push(Line::default());
             Some(queue)
         })?;
-        lines[usize::from(queue) - CLASSES] = Line { flow: Some(flow), ..Line::default() };
+        lines[queue.index() - CLASSES] = Line { flow: Some(flow), ..Line::default() };
         of_flow.insert(flow, queue);
         Some(queue)
     }
@@ -107,7 +107,7 @@ pub struct PerFlow {
     thresholds: PerHop<u64>,
     /// Counted packets, by ingress port and flow.
     counted: FxHashMap<(PortIx, Key), u32>,
-    most_used: QueueIx,
+    most_used: u16,
 }
 
 impl PerFlow {
@@ -156,7 +156,7 @@ impl FlowControlOptions for PerFlowConfig {
 
 impl FlowControl for PerFlow {
     fn added_queues(&self) -> AddedQueues {
-        AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire, ..Default::default() }
+        AddedQueues { most: u16::MAX - CLASSES as u16, stage: Stage::Wire, ..Default::default() }
     }
 
     fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
@@ -165,7 +165,7 @@ impl FlowControl for PerFlow {
         let lines = &mut self.ports[egress];
         let Some(queue) = lines.of((headers.flow, headers.direction())) else { return packet.by_class() };
         lines.get(queue).packets += 1;
-        self.most_used = self.most_used.max(lines.in_use() as QueueIx);
+        self.most_used = self.most_used.max(lines.in_use() as u16);
         let port = view.port(egress);
         let active = port.active_queues() + usize::from(!port.is_occupied(queue) && !port.is_closed(queue));
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
@@ -194,7 +194,7 @@ impl FlowControl for PerFlow {
                 view.send(packet.ingress(), frame(RESUME, flow, PortId(0)));
             }
         }
-        if usize::from(packet.queue) >= CLASSES {
+        if packet.queue.index() >= CLASSES {
             self.line(packet.egress, packet.queue).packets -= 1;
             self.ports[packet.egress].tidy(packet.queue);
         }
@@ -202,13 +202,13 @@ impl FlowControl for PerFlow {
 
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let lines = &mut self.ports[flow.port];
-        let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::from(flow.class.0) };
+        let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::of(flow.class) };
         lines.get(queue).lives_here = true;
         queue
     }
 
     fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
-        if usize::from(queue) >= CLASSES {
+        if queue.index() >= CLASSES {
             self.line(port, queue).lives_here = false;
             self.ports[port].tidy(queue);
         }
@@ -256,7 +256,7 @@ impl FlowControlAccounts for PerFlow {
     }
 
     fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
-        let line = usize::from(queue).checked_sub(CLASSES).and_then(|index| self.ports[port].lines.get(index));
+        let line = queue.index().checked_sub(CLASSES).and_then(|index| self.ports[port].lines.get(index));
         line.and_then(|line| line.flow).map_or(PauseScope::Queue(queue), |(flow, way)| PauseScope::Flow(flow, way))
     }
 
@@ -274,7 +274,7 @@ impl FlowControlAccounts for PerFlow {
         Some(format!("queues that port {port} still keeps for flows without packets: {kept}"))
     }
 
-    fn most_queues_used(&self) -> QueueIx {
+    fn most_queues_used(&self) -> u16 {
         self.most_used
     }
 }
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(complaints(&simulation), [""; 0]);
         simulation.tamper(HOST, |node, _| {
             let AnyFlowControl::PerFlow(per_flow) = &mut node.flow_control else { panic!("every node runs it") };
-            per_flow.ports[0].of((FlowId(7), Direction::Data)).unwrap();
+            per_flow.ports[PortIx(0)].of((FlowId(7), Direction::Data)).unwrap();
         });
         assert_eq!(complaints(&simulation), ["queues that port 0 still keeps for flows without packets: 1"]);
     }

@@ -15,7 +15,7 @@ use crate::contract::{
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Pfc as PfcFrame, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -190,14 +190,14 @@ impl Pfc {
     /// port and wait at its egress port.
     #[inline(always)]
     fn held_mut(&mut self, packet: &PacketContext<'_>) -> &mut u64 {
-        let ports = usize::from(packet.ingress()) * self.ports.len() + usize::from(packet.egress);
+        let ports = packet.ingress().index() * self.ports.len() + packet.egress.index();
         &mut self.held[ports * CLASSES + packet.ingress_class().index()]
     }
 
     /// Returns the charged bytes of `ingress` by egress port.
     fn held_of(&self, ingress: PortIx) -> &[[u64; CLASSES]] {
         let (by_ports, _) = self.held.as_chunks();
-        &by_ports[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
+        &by_ports[ingress.index() * self.ports.len()..][..self.ports.len()]
     }
 
     /// Returns the cause for a PAUSE of `class` at the ingress port of `packet`, where the egress
@@ -217,15 +217,15 @@ impl Pfc {
         view: &View<'_>,
     ) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == packet.egress, Reverse(*egress));
-        let egress = (0..).zip(held).max_by_key(rank).map_or(packet.egress, |(egress, _)| egress);
+        let egress = (0..).map(PortIx).zip(held).max_by_key(rank).map_or(packet.egress, |(egress, _)| egress);
         let port = view.port(egress);
-        let there = &self.held_of(packet.ingress())[usize::from(egress)];
+        let there = &self.held_of(packet.ingress())[egress.index()];
         let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
         let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
-        let added = CLASSES as QueueIx..port.queue_count();
+        let added = QueueIx::range(CLASSES..port.queue_count());
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
         let of_class = self.leaves(packet.ingress(), class);
-        view.pause_cause(egress, added.fold(QueueIx::from(of_class.0), fullest))
+        view.pause_cause(egress, added.fold(QueueIx::of(of_class), fullest))
     }
 
     /// Determines the causes for a PAUSE of the classes in `pause`.
@@ -268,10 +268,10 @@ impl Pfc {
     /// Passes on changed gates: if the gate of a class is closed at any port, the peers at all
     /// other ports must stop the class.
     fn pass_on(&mut self, view: &mut View<'_>) {
-        let ports = 0..self.ports.len() as PortIx;
+        let ports = self.ports.ids();
         for port in ports.clone() {
             let others = || ports.clone().filter(|other| *other != port);
-            let closed = |class: &Class| others().any(|other| view.port(other).is_closed(QueueIx::from(class.0)));
+            let closed = |class: &Class| others().any(|other| view.port(other).is_closed(QueueIx::of(*class)));
             let queues = ClassMask::ALL.minus(CONTROL).iter().filter(closed).collect();
             let stopped = Stopped { queues, port: false };
             if stopped == self.stopped[port] {
@@ -279,7 +279,7 @@ impl Pfc {
             }
             self.notify_because(port, stopped, view, |this, pause, _, view| {
                 for class in pause.iter() {
-                    let queue = QueueIx::from(class.0);
+                    let queue = QueueIx::of(class);
                     // The class is stopped at this port because of another port's gate.
                     let Some(other) = others().find(|other| view.port(*other).is_closed(queue)) else { continue };
                     this.ports[port].causes[class.index()] = view.pause_cause(other, queue);
@@ -333,7 +333,7 @@ impl Pfc {
         let pause_time = view.port(port).rate().time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
         let state = &mut self.ports[port];
         for class in frame.enabled.minus(CONTROL).iter() {
-            let queue = QueueIx::from(class.0);
+            let queue = QueueIx::of(class);
             if frame.quanta == 0 {
                 state.expiry[class.index()] = Time::NEVER;
                 view.open(port, queue);
@@ -465,7 +465,7 @@ impl FlowControl for Pfc {
 
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
         let class = self.leaves(packet.ingress(), packet.packet.frame.class());
-        QueueChoice { queue: class.0.into(), class, note: 0 }
+        QueueChoice { queue: QueueIx::of(class), class, note: 0 }
     }
 
     #[inline(always)]
@@ -531,7 +531,7 @@ impl FlowControl for Pfc {
         for class in (0..CLASSES as u8).map(Class) {
             if state.expiry[class.index()] <= view.now {
                 state.expiry[class.index()] = Time::NEVER;
-                view.open(port, QueueIx::from(class.0));
+                view.open(port, QueueIx::of(class));
             }
         }
         if let Some((at, frame)) = &mut state.refresh
@@ -558,11 +558,11 @@ impl FlowControl for Pfc {
         };
         for class in stop.iter() {
             state.expiry[class.index()] = expiry;
-            view.close(port, QueueIx::from(class.0), cause);
+            view.close(port, QueueIx::of(class), cause);
         }
         for class in ClassMask::ALL.minus(stop).iter() {
             state.expiry[class.index()] = Time::NEVER;
-            view.open(port, QueueIx::from(class.0));
+            view.open(port, QueueIx::of(class));
         }
         let pause = self.stopped[port].classes();
         let resume = self.lossless.minus(pause);
@@ -584,14 +584,14 @@ impl FlowControlAccounts for Pfc {
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let named = |stopped: &Stopped| stopped.classes().minus(CONTROL).iter();
         let classes =
-            (0..).zip(&self.stopped).flat_map(|(port, stopped)| named(stopped).map(move |class| (port, class)));
-        classes.map(|(port, class)| (port, PauseScope::Queue(class.0.into()))).collect()
+            self.stopped.enumerate().flat_map(|(port, stopped)| named(stopped).map(move |class| (port, class)));
+        classes.map(|(port, class)| (port, PauseScope::Queue(QueueIx::of(class)))).collect()
     }
 
     fn relayed_pauses(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         match scope {
             PauseScope::Queue(queue) if self.relays_pauses => {
-                (0..self.ports.len() as PortIx).filter(|port| *port != ingress).map(|port| (port, queue)).collect()
+                self.ports.ids().filter(|port| *port != ingress).map(|port| (port, queue)).collect()
             }
             _ => Vec::new(),
         }
@@ -600,7 +600,7 @@ impl FlowControlAccounts for Pfc {
     /// A packet sustains a PAUSE of its ingress class. If the buffer policy has thresholds for
     /// whole ports, a packet sustains a PAUSE of any class.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
-        let from = Some(PauseScope::Queue(packet.headers().queue.into()));
+        let from = Some(PauseScope::Queue(QueueIx(packet.headers().queue.into())));
         !self.relays_pauses && packet.ingress() == ingress && (self.has_port_thresholds || from == Some(scope))
     }
 }

@@ -118,8 +118,8 @@ mod tests {
     use backwater_engine::Bytes;
 
     /// Returns a packet of 1000 B of class 3 from port `ingress` to port `egress`.
-    fn packet(ingress: PortIx, egress: PortIx) -> PacketContext<'static> {
-        PacketContext { egress, ..crate::testing::packet(ingress, Class(3), 1000) }
+    fn packet(ingress: u16, egress: u16) -> PacketContext<'static> {
+        PacketContext { egress: PortIx(egress), ..crate::testing::packet(ingress, Class(3), 1000) }
     }
 
     fn policy(alpha: f64, buffer: u64) -> Egress {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     /// Returns how many packets the queue of port `egress` admits before a drop.
-    fn fill(policy: &mut Egress, egress: PortIx) -> usize {
+    fn fill(policy: &mut Egress, egress: u16) -> usize {
         (0..)
             .take_while(|n| {
                 policy.admit(&packet(n % 3, egress), Time::ZERO) != Admission::Refused(DropCause::BufferFull)
@@ -160,7 +160,7 @@ mod tests {
         let mut greedy = policy(1000.0, 100_500);
         assert_eq!((fill(&mut greedy, 0), fill(&mut greedy, 1)), (100, 0));
         assert_eq!((greedy.occupancy().used, greedy.occupancy().peak), (100_000, 100_000));
-        let held: u64 = (0..3).map(|ingress| greedy.ingress_occupancy(ingress, Class(3))).sum();
+        let held: u64 = (0..3).map(|ingress| greedy.ingress_occupancy(PortIx(ingress), Class(3))).sum();
         assert_eq!(held, 100_000);
     }
 }

@@ -159,7 +159,7 @@ mod tests {
         let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
         let (full, below_xon) = (ClassMask::of(CLASS), ClassMask::of(CLASS));
         let told = |policy: &StaticThreshold| {
-            let pressure = policy.pressure(0, CLASS);
+            let pressure = policy.pressure(PortIx(0), CLASS);
             (pressure.full == full, pressure.below_xon == below_xon)
         };
         assert_eq!(told(&policy), (false, true));
@@ -201,12 +201,12 @@ mod tests {
         let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
         for _ in 0..5 {
             assert_eq!(admit(&mut policy, 0, Class(1), 1000, Time::ZERO), Ok(()));
-            assert_eq!(policy.pressure(0, Class(1)), Pressure::default());
+            assert_eq!(policy.pressure(PortIx(0), Class(1)), Pressure::default());
         }
         assert_eq!(admit(&mut policy, 0, Class(1), 1, Time::ZERO), Err(DropCause::BufferFull));
         // A lossless packet that finds the pool empty is charged to headroom, and its upstream is
         // notified.
         assert_eq!(admit(&mut policy, 1, CLASS, 1000, Time::ZERO), Ok(()));
-        assert_eq!(policy.pressure(1, CLASS).full, ClassMask::of(CLASS));
+        assert_eq!(policy.pressure(PortIx(1), CLASS).full, ClassMask::of(CLASS));
     }
 }

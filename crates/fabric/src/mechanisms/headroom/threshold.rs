@@ -4,6 +4,7 @@
 use crate::contract::{PortFacts, Site};
 use crate::ids::PortIx;
 use backwater_engine::Rate;
+use backwater_engine::index::Id;
 use get_size2::GetSize;
 
 /// Alpha, in units of 2^-16.
@@ -41,7 +42,7 @@ impl DynamicThreshold {
     pub(super) fn of(&self, ingress: PortIx, free: u64) -> u64 {
         let alpha = match self {
             DynamicThreshold::OfAll(alpha) => *alpha,
-            DynamicThreshold::ByPort(alpha) => alpha[usize::from(ingress)],
+            DynamicThreshold::ByPort(alpha) => alpha[ingress.index()],
         };
         ((u128::from(free) * u128::from(alpha)) >> ALPHA_BITS) as u64
     }

@@ -14,7 +14,7 @@ use crate::contract::{
 use crate::frame::Packet;
 use crate::frame::record::PathHeader;
 use crate::ids::{NodeId, PortIx};
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
@@ -119,15 +119,15 @@ pub struct LeafHeader {
 
 impl From<LeafHeader> for PathHeader {
     fn from(LeafHeader { leaf, tag, metric, feedback }: LeafHeader) -> PathHeader {
-        let feedback = feedback.map_or(0, |(tag, metric)| 1 << 31 | u32::from(tag) << 8 | u32::from(metric));
-        [leaf.0, tag.into(), metric.into(), feedback, 0, 0, 0]
+        let feedback = feedback.map_or(0, |(tag, metric)| 1 << 31 | u32::from(tag.0) << 8 | u32::from(metric));
+        [leaf.0, tag.0.into(), metric.into(), feedback, 0, 0, 0]
     }
 }
 
 impl From<PathHeader> for LeafHeader {
     fn from([leaf, tag, metric, feedback, ..]: PathHeader) -> LeafHeader {
-        let feedback = (feedback >> 31 == 1).then_some(((feedback >> 8) as PortIx, feedback as u8));
-        LeafHeader { leaf: NodeId(leaf), tag: tag as PortIx, metric: metric as u8, feedback }
+        let feedback = (feedback >> 31 == 1).then_some((PortIx((feedback >> 8) as u16), feedback as u8));
+        LeafHeader { leaf: NodeId(leaf), tag: PortIx(tag as u16), metric: metric as u8, feedback }
     }
 }
 
@@ -185,7 +185,7 @@ impl Metric {
 #[derive(Debug, GetSize)]
 struct Leaf {
     /// Congestion-To-Leaf, by port of this leaf.
-    to: Vec<Metric>,
+    to: IndexVec<PortIx, Metric>,
     /// Congestion-From-Leaf, in the order of the first reports.
     from: Vec<FromLeaf>,
     /// Index in `from` of the next path to report.
@@ -203,13 +203,13 @@ struct FromLeaf {
 
 impl Leaf {
     fn new(ports: usize) -> Leaf {
-        Leaf { to: vec![Metric::default(); ports], from: Vec::new(), turn: 0 }
+        Leaf { to: vec![Metric::default(); ports].into(), from: Vec::new(), turn: 0 }
     }
 
     /// Records the header of a packet that arrived from this leaf.
     fn record(&mut self, header: &LeafHeader, now: Time) {
         if let Some((port, value)) = header.feedback
-            && let Some(metric) = self.to.get_mut(usize::from(port))
+            && let Some(metric) = self.to.get_mut(port.index())
         {
             *metric = Metric { value, updated: now };
         }
@@ -256,7 +256,7 @@ impl Conga {
     /// Returns true if packets that arrive at `port` come from a host. The switch's own packets
     /// arrive at no port.
     fn is_from_host(&self, port: PortIx) -> bool {
-        self.links.get(usize::from(port)).is_some_and(|link| link.to_host)
+        self.links.get(port.index()).is_some_and(|link| link.to_host)
     }
 }
 
@@ -306,7 +306,7 @@ impl LoadBalance for Conga {
         let leaf = leaves.get(&view.paths.first_hop_switch(destination));
         let metric = |way: usize| {
             let port = candidates[way];
-            let remote = leaf.map_or(0, |leaf| leaf.to[usize::from(port)].at(view.now, *ageing));
+            let remote = leaf.map_or(0, |leaf| leaf.to[port].at(view.now, *ageing));
             links[port].dre.metric(view.now).max(remote)
         };
         Choice::Candidate(flowlets.way(key, candidates, view, |before| {

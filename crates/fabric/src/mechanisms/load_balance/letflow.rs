@@ -97,10 +97,11 @@ impl LoadBalance for LetFlow {
 mod tests {
     use super::*;
     use crate::contract::FlowKey;
-    use crate::contract::packet::{NO_PORT, QueuedPacket};
+    use crate::contract::packet::QueuedPacket;
     use crate::frame::record::Records;
     use crate::frame::{Body, Frame, PacketKind};
     use crate::ids::NodeId;
+    use crate::ids::PortIx;
     use crate::testing::{fabric, frame, node_io, port, star};
     use backwater_engine::Time;
 
@@ -112,10 +113,10 @@ mod tests {
             let (mut records, mut frame) = (Records::default(), frame(3, 1000));
             let Frame { body: Body::Packet(packet), .. } = &mut frame else { unreachable!("it is a data packet") };
             packet.kind = kind;
-            let mut queued = QueuedPacket::new(frame, 0, Time::ZERO);
-            let packet = queued.context(NO_PORT, &mut records);
+            let mut queued = QueuedPacket::new(frame, PortIx(0), Time::ZERO);
+            let packet = queued.context(PortIx::NONE, &mut records);
             let (key, destination) = (FlowKey(flow), NodeId(1));
-            let arrival = &mut RouteRequest { packet, destination, key, candidates: &[0, 1, 2, 3] };
+            let arrival = &mut RouteRequest { packet, destination, key, candidates: &[0, 1, 2, 3].map(PortIx) };
             match balancer.choose(arrival, &mut View::new(Time::from_ps(ns * 1000), &fabric, &mut node)) {
                 Choice::Candidate(way) => way,
                 Choice::Route(route) => panic!("a whole route: {route:?}"),

@@ -18,7 +18,7 @@ use crate::contract::{
 use crate::frame::{Notice, PacketKind, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use arrayvec::ArrayVec;
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
@@ -232,7 +232,7 @@ struct Known {
 /// uplink, and the uplink's queue, which the edge observes.
 fn known(path: &Path, how: &Measuring, class: Class, view: &View<'_>) -> Known {
     let uplink = view.port(path.first());
-    let queue = uplink.rate().time_for(uplink.queue_bytes(class.0.into()));
+    let queue = uplink.rate().time_for(uplink.queue_bytes(QueueIx::of(class)));
     Known { delay: path.delay.at(view.now, how) + queue, busy: path.delay.busy() }
 }
 
@@ -285,7 +285,7 @@ impl Edge {
                 Some((path, is_stopped)) => {
                     if is_stopped {
                         let first = self.set(edge).path(entry.path).first();
-                        if view.port(first).is_closed(headers.class.0.into()) {
+                        if view.port(first).is_closed(QueueIx::of(headers.class)) {
                             let out = &mut self.out[first];
                             *out = out.with(headers.class);
                         }
@@ -355,7 +355,7 @@ impl Edge {
         let known =
             |edge_switch: &Edge, ix| known(edge_switch.set(edge).path(ix), &edge_switch.measuring.how, class, view);
         let (first, here) = (self.set(edge).path(entry.path).first(), known(self, entry.path));
-        let is_stopped = view.port(first).is_closed(class.0.into());
+        let is_stopped = view.port(first).is_closed(QueueIx::of(class));
         let is_late = self.config.sojourn.is_some_and(|sojourn| here.delay > sojourn);
         let may_move = entry.moved.is_none_or(|moved| view.now.since(moved) >= self.move_interval);
         let at_once = (is_stopped || is_late) && may_move;
@@ -473,9 +473,9 @@ impl PipelineHooks for Proteus {
     }
 
     fn on_gate(&mut self, port: PortIx, queue: QueueIx, is_open: bool, _view: &mut View<'_>) {
-        if let Some(edge) = self.edge.as_mut().filter(|_| is_open && usize::from(queue) < CLASSES) {
+        if let Some(edge) = self.edge.as_mut().filter(|_| is_open && queue.index() < CLASSES) {
             let out = &mut edge.out[port];
-            *out = out.minus(ClassMask::of(Class(queue as u8)));
+            *out = out.minus(ClassMask::of(Class(queue.0 as u8)));
         }
     }
 

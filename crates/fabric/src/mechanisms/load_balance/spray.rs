@@ -52,13 +52,14 @@ impl LoadBalance for Spray {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::PortIx;
     use crate::testing::{choose, node_io, port};
 
     /// Returns how many of 40,000 packets of a flow take ports 4, 5, 6 and 9 while some are `down`.
     fn counts(down: &[u16]) -> [u32; 4] {
         let mut spray = Spray::new(Seed(1), NodeId(3));
         let mut node = node_io((0..10).map(|_| port(100)).collect());
-        down.iter().for_each(|port| node.ports[*port].fail());
+        down.iter().for_each(|port| node.ports[PortIx(*port)].fail());
         let mut counts = [0; 4];
         (0..40_000).for_each(|_| counts[choose(&mut spray, &[4, 5, 6, 9], &mut node)] += 1);
         counts

@@ -305,7 +305,7 @@ impl Endpoint {
         lanes.live += 1;
         lanes.classes = lanes.classes.with(class);
         lanes.round.push(slot);
-        if usize::from(queue) >= CLASSES {
+        if queue.index() >= CLASSES {
             lanes.line(queue).push(slot);
         }
     }
@@ -315,7 +315,7 @@ impl Endpoint {
         let QueuePair { port, queue, class, place, .. } = self.queue_pairs[slot];
         let lanes = &mut self.lanes[port];
         lanes.set_waiting(class, place);
-        if usize::from(queue) >= CLASSES {
+        if queue.index() >= CLASSES {
             lanes.line(queue).retain(|other| *other != slot);
         }
         lanes.round[place] = Slot::NONE;
@@ -325,11 +325,11 @@ impl Endpoint {
     /// The gate of a queue closed. Queue pairs behind an added queue stop; queue pairs behind a
     /// class queue are skipped when a packet is chosen.
     pub(crate) fn close(&mut self, port: PortIx, queue: QueueIx) {
-        if usize::from(queue) < CLASSES {
+        if queue.index() < CLASSES {
             return;
         }
         let lanes = &mut self.lanes[port];
-        lanes.closed.insert(queue.into());
+        lanes.closed.insert(queue.index());
         let line = std::mem::take(lanes.line(queue));
         for slot in &line {
             let pair = &self.queue_pairs[*slot];
@@ -340,11 +340,11 @@ impl Endpoint {
 
     /// The gate of a queue opened.
     pub(crate) fn open(&mut self, port: PortIx, queue: QueueIx) {
-        if usize::from(queue) < CLASSES {
+        if queue.index() < CLASSES {
             return;
         }
         let lanes = &mut self.lanes[port];
-        lanes.closed.remove(queue.into());
+        lanes.closed.remove(queue.index());
         let line = std::mem::take(lanes.line(queue));
         for slot in &line {
             let pair = &self.queue_pairs[*slot];

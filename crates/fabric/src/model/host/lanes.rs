@@ -2,7 +2,7 @@
 
 use super::sender::QueuePair;
 use super::turns::Turns;
-use crate::ids::{CLASSES, Class, ClassMask, QueueIx, Slot};
+use crate::ids::{CLASSES, Class, ClassMask, QueueIx, Slot, index_of};
 use backwater_engine::Time;
 use backwater_engine::bits::{BitSet, first_after};
 use backwater_engine::index::{Id, IndexVec};
@@ -40,12 +40,7 @@ pub(super) struct Lanes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RoundIx(pub(super) u32);
 
-impl Id for RoundIx {
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+index_of!(RoundIx);
 
 impl Lanes {
     /// Returns the bytes that the lanes hold on the heap.
@@ -67,7 +62,7 @@ impl Lanes {
             let word = |index| open.iter().fold(0, |bits, class| bits | self.ready_of[class.index()].word(index));
             first_after(cursor, words, word)
         };
-        place.map(|place| RoundIx(place as u32))
+        place.map(RoundIx::from_index)
     }
 
     /// Returns the queue pair at the place after the one served last.
@@ -78,7 +73,7 @@ impl Lanes {
 
     #[inline(always)]
     pub(super) fn set_ready(&mut self, pair: &QueuePair) {
-        if usize::from(pair.queue) >= CLASSES && self.closed.has(pair.queue.into()) {
+        if pair.queue.index() >= CLASSES && self.closed.has(pair.queue.index()) {
             return;
         }
         self.ready.insert(pair.place.index());
@@ -87,7 +82,7 @@ impl Lanes {
 
     /// Returns the queue pairs behind `queue`, a queue that the flow control added.
     pub(super) fn line(&mut self, queue: QueueIx) -> &mut Vec<Slot> {
-        let index = usize::from(queue) - CLASSES;
+        let index = queue.index() - CLASSES;
         if self.lines.len() <= index {
             self.lines.resize_with(index + 1, Vec::new);
         }
@@ -107,7 +102,7 @@ impl Lanes {
             return;
         }
         let (mut next, mut cursor) = (RoundIx(0), RoundIx(0));
-        for place in (0..self.round.len() as u32).map(RoundIx) {
+        for place in self.round.ids() {
             let slot = self.round[place];
             if slot == Slot::NONE {
                 continue;

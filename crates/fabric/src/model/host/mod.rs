@@ -28,7 +28,7 @@ use crate::frame::framing::Framing;
 use crate::frame::record::Echo;
 use crate::frame::record::Trail;
 use crate::frame::{Body, Cnp, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
-use crate::ids::{Class, ClassMask, FlowId, PortIx, Slot};
+use crate::ids::{Class, ClassMask, FlowId, PortIx, QueueIx, Slot};
 use crate::model::flags::NodeFlags;
 use crate::model::io::NodeIo;
 use crate::model::node::Node;
@@ -105,7 +105,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             let busy_until = self.node.io.ports[port].free_at();
             let sender = SenderFacts { flow, ..fabric.sender(line_rate) };
             let starting = self.starting(flow, spec.class, port, route);
-            let mut queue = 0;
+            let mut queue = QueueIx::default();
             self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
             let endpoint = self.node.endpoint_mut();
             let slot = endpoint.insert(QueuePair {
@@ -227,7 +227,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             kind: PacketKind::Data,
             class: pair.class,
             marked: false,
-            queue: pair.queue.min(u8::MAX.into()) as u8,
+            queue: pair.queue.0.min(u8::MAX.into()) as u8,
             flow: pair.flow,
             psn,
             sent_at: Timestamp::of(self.env.now),
@@ -593,7 +593,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
         self.node.call_flow_control(self.env, |mechanism, node| mechanism.on_flow_end(flow, before, queue, node));
         let starting = self.starting(flow, class, port, route);
-        let mut queue = 0;
+        let mut queue = QueueIx::default();
         self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
         let busy_until = self.node.io.ports[port].free_at();
         let endpoint = self.node.endpoint_mut();

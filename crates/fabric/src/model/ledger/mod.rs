@@ -132,8 +132,8 @@ impl PortLedger {
 
     /// Advances the clocks of all occupied queues to `now`.
     fn advance(&mut self, now: Time) {
-        for queue in 0..self.queues.len() {
-            self.advance_queue(queue as QueueIx, now);
+        for queue in self.queues.ids() {
+            self.advance_queue(queue, now);
         }
     }
 
@@ -162,7 +162,7 @@ impl PortLedger {
     /// `own.0`.
     fn reason_of(&self, facts: &PairFacts, own: (Time, bool), at: Time) -> Reason {
         let (wire, class) = (&self.wire, facts.class);
-        match self.gate(facts.queue).or_else(|| self.gate(class.0.into())) {
+        match self.gate(facts.queue).or_else(|| self.gate(QueueIx::of(class))) {
             _ if at < own.0 => Reason::until(own.0, Waiting::For(if own.1 { Term::Resending } else { Term::Sending })),
             _ if facts.next.is_none() => Reason::lasting(Term::Unanswered),
             _ if facts.is_window_full() => Reason::lasting(Term::Window),

@@ -3,8 +3,9 @@
 use super::*;
 use crate::testing::{fabric, star};
 
-const PORT: PortIx = 0;
+const PORT: PortIx = PortIx(0);
 const DATA: Class = Class(3);
+const QUEUE: QueueIx = QueueIx(3);
 
 /// Returns the ledger of a host with one port.
 fn ledger() -> Ledger {
@@ -34,27 +35,27 @@ fn spans(journey: &Journey) -> Vec<(Term, Option<u32>, u64)> {
 fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
     let mut ledger = ledger();
     // When the packet arrives, a frame of its own queue is on the wire, until 150.
-    ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[], at(150), at(50));
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(QUEUE), &[], at(150), at(50));
     let mut journey = Journey::new(at(100));
-    ledger.join(PORT, 3, &mut journey, at(100));
+    ledger.join(PORT, QUEUE, &mut journey, at(100));
     // The gate closes meanwhile. From 150 on, the gate counts, whatever else is on the wire, except
     // while the link is down.
-    ledger.gate(PORT, 3, because(7), at(120));
-    ledger.start(PORT, packet(PacketKind::Data, 3), Some(9), &[], at(220), at(200));
+    ledger.gate(PORT, QUEUE, because(7), at(120));
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(QueueIx(9)), &[], at(220), at(200));
     ledger.link(PORT, false, at(230));
     ledger.link(PORT, true, at(300));
-    ledger.gate(PORT, 3, None, at(320));
+    ledger.gate(PORT, QUEUE, None, at(320));
     // The gate is open. A frame of the packet's class takes 10, a frame of another class 20, one of
     // the control class 30, and a link-local frame 40.
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(330), at(320));
-    ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(350), at(330));
-    ledger.start(PORT, packet(PacketKind::Cnp, 0), Some(0), &[], at(380), at(350));
+    ledger.start(PORT, packet(PacketKind::Data, 4), Some(QueueIx(4)), &[], at(350), at(330));
+    ledger.start(PORT, packet(PacketKind::Cnp, 0), Some(QueueIx(0)), &[], at(380), at(350));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(420), at(380));
     // The gate closes again: first for a root, then to keep packets in order.
-    ledger.gate(PORT, 3, because(8), at(420));
-    ledger.gate(PORT, 3, Some(Cause::order(PortId(0))), at(500));
-    ledger.gate(PORT, 3, None, at(600));
-    ledger.leave(PORT, 3, DATA, &mut journey, at(600));
+    ledger.gate(PORT, QUEUE, because(8), at(420));
+    ledger.gate(PORT, QUEUE, Some(Cause::order(PortId(0))), at(500));
+    ledger.gate(PORT, QUEUE, None, at(600));
+    ledger.leave(PORT, QUEUE, DATA, &mut journey, at(600));
     let expected = [
         (Term::LinkDown, None, 70),
         (Term::OwnQueue, None, 50),
@@ -76,11 +77,11 @@ fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
 fn a_frame_counts_for_every_queue_that_it_passed() {
     let mut ledger = ledger();
     let [mut one, mut other] = [Journey::new(at(0)), Journey::new(at(0))];
-    ledger.join(PORT, 8, &mut one, at(0));
-    ledger.join(PORT, 9, &mut other, at(0));
-    ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[8], at(10), at(0));
-    ledger.leave(PORT, 8, DATA, &mut one, at(10));
-    ledger.leave(PORT, 9, DATA, &mut other, at(10));
+    ledger.join(PORT, QueueIx(8), &mut one, at(0));
+    ledger.join(PORT, QueueIx(9), &mut other, at(0));
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(QUEUE), &[QueueIx(8)], at(10), at(0));
+    ledger.leave(PORT, QueueIx(8), DATA, &mut one, at(10));
+    ledger.leave(PORT, QueueIx(9), DATA, &mut other, at(10));
     assert_eq!((spans(&one), spans(&other)), (vec![(Term::OwnQueue, None, 10)], vec![(Term::OtherQueue, None, 10)]));
 }
 
@@ -90,15 +91,15 @@ fn a_frame_counts_for_every_queue_that_it_passed() {
 fn a_packet_waits_from_its_arrival_on() {
     let mut ledger = ledger();
     let [mut one, mut other, mut late] = [0, 30, 200].map(|start| Journey::new(at(start)));
-    ledger.gate(PORT, 3, because(7), at(0));
-    ledger.join(PORT, 3, &mut one, at(0));
-    ledger.join(PORT, 3, &mut other, at(30));
-    ledger.gate(PORT, 3, None, at(50));
-    ledger.leave(PORT, 3, DATA, &mut one, at(50));
-    ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[], at(60), at(50));
-    ledger.leave(PORT, 3, DATA, &mut other, at(60));
-    ledger.join(PORT, 3, &mut late, at(200));
-    ledger.leave(PORT, 3, DATA, &mut late, at(200));
+    ledger.gate(PORT, QUEUE, because(7), at(0));
+    ledger.join(PORT, QUEUE, &mut one, at(0));
+    ledger.join(PORT, QUEUE, &mut other, at(30));
+    ledger.gate(PORT, QUEUE, None, at(50));
+    ledger.leave(PORT, QUEUE, DATA, &mut one, at(50));
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(QUEUE), &[], at(60), at(50));
+    ledger.leave(PORT, QUEUE, DATA, &mut other, at(60));
+    ledger.join(PORT, QUEUE, &mut late, at(200));
+    ledger.leave(PORT, QUEUE, DATA, &mut late, at(200));
     assert_eq!(spans(&one), [(Term::Paused, Some(7), 50)]);
     assert_eq!(spans(&other), [(Term::OwnQueue, None, 10), (Term::Paused, Some(7), 20)]);
     assert_eq!(spans(&late), []);
@@ -108,7 +109,7 @@ fn a_packet_waits_from_its_arrival_on() {
 fn a_server_takes_time_to_bring_a_packet_to_its_queue() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(100));
-    ledger.join(PORT, 3, &mut journey, at(140));
+    ledger.join(PORT, QUEUE, &mut journey, at(140));
     assert_eq!(spans(&journey), [(Term::Forwarding, None, 40)]);
     assert_eq!(spans(&ledger.forwarding(PORT, &Journey::new(at(10)), at(25))), [(Term::Forwarding, None, 15)]);
 }
@@ -118,15 +119,15 @@ fn a_server_takes_time_to_bring_a_packet_to_its_queue() {
 fn the_journey_of_a_waiting_packet_can_be_read() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(0));
-    ledger.join(PORT, 3, &mut journey, at(0));
-    ledger.gate(PORT, 3, because(7), at(0));
-    assert_eq!(spans(&ledger.waiting(PORT, 3, DATA, &journey, at(40))), [(Term::Paused, Some(7), 40)]);
-    ledger.leave(PORT, 3, DATA, &mut journey, at(90));
+    ledger.join(PORT, QUEUE, &mut journey, at(0));
+    ledger.gate(PORT, QUEUE, because(7), at(0));
+    assert_eq!(spans(&ledger.waiting(PORT, QUEUE, DATA, &journey, at(40))), [(Term::Paused, Some(7), 40)]);
+    ledger.leave(PORT, QUEUE, DATA, &mut journey, at(90));
     assert_eq!(spans(&journey), [(Term::Paused, Some(7), 90)]);
 }
 
 fn facts(next: Option<u32>, in_flight: u64, departure: u64) -> PairFacts {
-    let (flow, port, queue) = (FlowId(5), PORT, 3);
+    let (flow, port, queue) = (FlowId(5), PORT, QUEUE);
     PairFacts { flow, class: DATA, port, queue, next, in_flight, window: 1000, departure: at(departure) }
 }
 
@@ -139,9 +140,9 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     // A data frame of the sender's class, a data frame of another class, an ACK, a CNP and a
     // link-local frame take 1, 2, 3, 4 and 5.
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(1), at(0));
-    ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(3), at(1));
-    ledger.start(PORT, packet(PacketKind::Nack, 3), Some(3), &[], at(6), at(3));
-    ledger.start(PORT, packet(PacketKind::Notice, 0), Some(0), &[], at(10), at(6));
+    ledger.start(PORT, packet(PacketKind::Data, 4), Some(QueueIx(4)), &[], at(3), at(1));
+    ledger.start(PORT, packet(PacketKind::Nack, 3), Some(QUEUE), &[], at(6), at(3));
+    ledger.start(PORT, packet(PacketKind::Notice, 0), Some(QueueIx(0)), &[], at(10), at(6));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(15), at(10));
     // The sender sends new data for 20. Then all packets are sent.
     ledger.send(Slot(2), 0, at(35), at(0), at(15));
@@ -149,17 +150,17 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.update_pair(Slot(2), facts(None, 100, 15), at(15));
     // The sender has nothing to send for 25, has a full window for 30, and is paced for 35. The
     // gate is closed from 20 on.
-    ledger.gate(PORT, 3, because(7), at(20));
+    ledger.gate(PORT, QUEUE, because(7), at(20));
     ledger.update_pair(Slot(2), facts(Some(1), 1000, 35), at(60));
     ledger.update_pair(Slot(2), facts(Some(1), 999, 125), at(90));
     // The gate of the sender's queue holds the sender for 40, with cause 7. The gate then opens and
     // closes again at once, and holds the sender for another 60, with cause 8. The link is down
     // during 50 of the latter 60.
-    ledger.gate(PORT, 3, None, at(165));
-    ledger.gate(PORT, 3, because(8), at(165));
+    ledger.gate(PORT, QUEUE, None, at(165));
+    ledger.gate(PORT, QUEUE, because(8), at(165));
     ledger.link(PORT, false, at(175));
     ledger.link(PORT, true, at(225));
-    ledger.gate(PORT, 3, None, at(225));
+    ledger.gate(PORT, QUEUE, None, at(225));
     // The sender retransmits for 60.
     let journey = ledger.send(Slot(2), 0, at(285), at(0), at(225)).unwrap();
     let expected = [
@@ -188,10 +189,10 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
 #[test]
 fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
     let mut ledger = ledger();
-    ledger.update_pair(Slot(0), PairFacts { queue: 11, ..facts(Some(0), 0, 0) }, at(0));
-    ledger.gate(PORT, 3, because(7), at(0));
-    ledger.gate(PORT, 11, because(8), at(10));
-    ledger.gate(PORT, 3, None, at(20));
+    ledger.update_pair(Slot(0), PairFacts { queue: QueueIx(11), ..facts(Some(0), 0, 0) }, at(0));
+    ledger.gate(PORT, QUEUE, because(7), at(0));
+    ledger.gate(PORT, QueueIx(11), because(8), at(10));
+    ledger.gate(PORT, QUEUE, None, at(20));
     let journey = ledger.sending(Slot(0), at(0), at(30)).unwrap();
     assert_eq!(spans(&journey), [(Term::Paused, Some(7), 10), (Term::Paused, Some(8), 20)]);
 }
@@ -334,12 +335,12 @@ fn waiting_of_a_sender_counts_at_the_port_where_it_waits() {
     let ports = fabric.wiring.ports_of(crate::ids::NodeId(2));
     let mut ledger = Ledger::new(ports);
     let here = |port| PairFacts { port, ..facts(Some(0), 0, 0) };
-    ledger.gate(0, 3, because(7), at(0));
-    ledger.update_pair(Slot(0), here(0), at(0));
-    ledger.update_pair(Slot(0), here(1), at(30));
-    ledger.link(1, false, at(30));
-    ledger.link(1, true, at(50));
-    ledger.update_pair(Slot(0), here(0), at(50));
+    ledger.gate(PortIx(0), QueueIx(3), because(7), at(0));
+    ledger.update_pair(Slot(0), here(PortIx(0)), at(0));
+    ledger.update_pair(Slot(0), here(PortIx(1)), at(30));
+    ledger.link(PortIx(1), false, at(30));
+    ledger.link(PortIx(1), true, at(50));
+    ledger.update_pair(Slot(0), here(PortIx(0)), at(50));
     let journey = ledger.send(Slot(0), 0, at(80), at(0), at(60)).unwrap();
     let found: Vec<_> = journey.spans.iter().map(|span| (span.port, span.term, span.length.ps())).collect();
     let [first, second] = [ports[0].id, ports[1].id];

@@ -30,7 +30,7 @@ use backwater_engine::{Duration, Rate, Time};
 use std::mem::offset_of;
 
 /// Queue of the control class, which has precedence.
-const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
+const CONTROL_QUEUE: QueueIx = QueueIx::of(Class::CONTROL);
 
 /// Queues that a flow control adds to the class queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,8 @@ pub struct Port {
     queues: Queues,
     inner: InnerQueues,
     /// Number of occupied added queues, and its peak.
-    filled: QueueIx,
-    most_filled: QueueIx,
+    filled: u16,
+    most_filled: u16,
     /// Maximum number of queues.
     most_queues: usize,
     /// Credit of a queue per turn, in deficit weighted round robin.
@@ -143,7 +143,7 @@ impl Port {
             closed: BitSet::default(),
             last_opened: Time::ZERO,
             gates: IndexVec::default(),
-            cursor: 0,
+            cursor: CONTROL_QUEUE,
             scheduler,
             quantum,
             queued_bytes: 0,
@@ -206,7 +206,7 @@ impl Port {
     /// Returns true if `queue` holds a frame.
     #[inline]
     pub fn is_occupied(&self, queue: QueueIx) -> bool {
-        self.occupied.has(queue.into()) || self.inner.occupied.has(queue.into())
+        self.occupied.has(queue.index()) || self.inner.occupied.has(queue.index())
     }
 
     /// Returns the charged bytes in all queues, without control frames.
@@ -242,15 +242,15 @@ impl Port {
         self.relayed_wire_bytes += u64::from(frame.size.wire);
     }
 
-    /// Returns the number of queues used so far.
-    pub fn queue_count(&self) -> usize {
-        self.queues.len()
+    /// Returns the queues used so far.
+    pub fn queues(&self) -> impl Iterator<Item = QueueIx> + use<> {
+        QueueIx::range(0..self.queues.len())
     }
 
     /// Returns true if the gate of `queue` is closed.
     #[inline]
     pub fn is_closed(&self, queue: QueueIx) -> bool {
-        self.closed.has(queue.into())
+        self.closed.has(queue.index())
     }
 
     /// Returns the number of open, occupied queues that feed the wire, without the queue of the
@@ -267,12 +267,12 @@ impl Port {
 
     /// Returns the occupied queues with their charged bytes; queues that feed the wire come first.
     pub fn queue_occupancies(&self) -> impl Iterator<Item = (QueueIx, u64)> + '_ {
-        let queues = self.occupied.iter().chain(self.inner.occupied.iter()).map(|queue| queue as QueueIx);
+        let queues = self.occupied.iter().chain(self.inner.occupied.iter()).map(QueueIx::from_index);
         queues.map(|queue| (queue, self.queue_bytes(queue)))
     }
 
     /// Returns the peak number of occupied added queues.
-    pub fn most_filled_queues(&self) -> QueueIx {
+    pub fn most_filled_queues(&self) -> u16 {
         self.most_filled
     }
 
@@ -290,7 +290,7 @@ impl Port {
 
     /// Returns the queues with a closed gate, in ascending order.
     pub fn closed_queues(&self) -> impl Iterator<Item = QueueIx> + '_ {
-        self.closed.iter().map(|queue| queue as QueueIx)
+        self.closed.iter().map(QueueIx::from_index)
     }
 
     /// Returns the traffic classes with a closed gate.
@@ -370,9 +370,9 @@ impl Port {
         }
         if self.added == Added::FeedsQueues {
             self.inner.bytes += bytes;
-            self.inner.occupied.insert(queue.into());
+            self.inner.occupied.insert(queue.index());
         } else {
-            self.occupied.insert(queue.into());
+            self.occupied.insert(queue.index());
         }
         let queue = &mut self.queues[queue];
         if queue.frames.is_empty() {
@@ -420,8 +420,8 @@ impl Port {
         let queue = &mut self.queues[index];
         let queued = queue.pop(frames);
         if queue.frames.is_empty() {
-            self.occupied.remove(index.into());
-            self.filled -= QueueIx::from(index.index() >= CLASSES);
+            self.occupied.remove(index.index());
+            self.filled -= u16::from(index.index() >= CLASSES);
         }
         self.queued_bytes -= u64::from(queued.frame.size.charge);
         queued
@@ -432,7 +432,7 @@ impl Port {
         let queue = &mut self.queues[index];
         let queued = queue.pop(frames);
         if queue.frames.is_empty() {
-            self.inner.occupied.remove(index.into());
+            self.inner.occupied.remove(index.index());
             self.filled -= 1;
         }
         let bytes = u64::from(queued.frame.size.charge);
@@ -456,7 +456,7 @@ impl Port {
     /// Closes the gate of `queue`. Returns true if the gate was open.
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) -> bool {
         let index = queue.index();
-        assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);
+        assert!(index < self.most_queues, "port {} has no queue {}", self.ix.0, queue.0);
         self.closed.insert(index);
         if self.gates.len() <= index {
             self.gates.resize_with(index + 1, Gate::default);
@@ -465,7 +465,7 @@ impl Port {
     }
 
     pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {
-        self.closed.remove(queue.into());
+        self.closed.remove(queue.index());
         self.last_opened = now;
         self.gates.get_mut(queue.index())?.open(now)
     }

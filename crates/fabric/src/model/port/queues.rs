@@ -3,6 +3,7 @@
 use crate::contract::packet::QueuedPacket;
 use crate::ids::{CLASSES, QueueIx};
 use crate::model::fifo::{Fifo, Frames};
+use backwater_engine::index::Id;
 use std::ops::{Index, IndexMut};
 
 /// One queue of a port: half a cache line.
@@ -54,14 +55,14 @@ impl Queues {
 
     #[inline]
     pub(super) fn get(&self, queue: QueueIx) -> Option<&Queue> {
-        let queue = usize::from(queue);
+        let queue = queue.index();
         if queue < CLASSES { Some(&self.of_classes[queue]) } else { self.added.get(queue - CLASSES) }
     }
 
     /// Adds `queue` and all queues before it.
     #[cold]
     pub(super) fn grow(&mut self, queue: QueueIx) {
-        self.added.resize_with(usize::from(queue) + 1 - CLASSES, Queue::default);
+        self.added.resize_with(queue.index() + 1 - CLASSES, Queue::default);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Queue> {
@@ -74,7 +75,7 @@ impl Index<QueueIx> for Queues {
 
     #[inline]
     fn index(&self, queue: QueueIx) -> &Queue {
-        let queue = usize::from(queue);
+        let queue = queue.index();
         if queue < CLASSES { &self.of_classes[queue] } else { &self.added[queue - CLASSES] }
     }
 }
@@ -82,7 +83,7 @@ impl Index<QueueIx> for Queues {
 impl IndexMut<QueueIx> for Queues {
     #[inline]
     fn index_mut(&mut self, queue: QueueIx) -> &mut Queue {
-        let queue = usize::from(queue);
+        let queue = queue.index();
         if queue < CLASSES { &mut self.of_classes[queue] } else { &mut self.added[queue - CLASSES] }
     }
 }

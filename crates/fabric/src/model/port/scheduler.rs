@@ -5,6 +5,7 @@ use super::{CONTROL_QUEUE, Port};
 use crate::ids::QueueIx;
 use crate::model::fifo::Frames;
 use crate::network::spec::SchedulerConfig;
+use backwater_engine::index::Id;
 
 /// Scheduling discipline. The control class has precedence in every discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +46,13 @@ impl Port {
 
     /// Returns true if `queue` holds a frame and its gate is open.
     pub(super) fn is_ready(&self, queue: QueueIx) -> bool {
-        self.occupied.has(queue.into()) && !self.closed.has(queue.into())
+        self.occupied.has(queue.index()) && !self.closed.has(queue.index())
     }
 
     /// Returns the next open, non-empty queue after the cursor.
     #[inline]
     pub(super) fn next_ready(&self) -> Option<QueueIx> {
-        self.occupied.next_outside(&self.closed, self.cursor.into()).map(|queue| queue as QueueIx)
+        self.occupied.next_outside(&self.closed, self.cursor.index()).map(QueueIx::from_index)
     }
 
     /// Deficit weighted round robin: a queue sends while its deficit lasts, and gains a quantum
@@ -84,12 +85,13 @@ impl Port {
 
     /// Returns the first occupied inner queue.
     pub(crate) fn first_inner(&self) -> Option<QueueIx> {
-        self.inner.occupied.next_from(0).map(|queue| queue as QueueIx)
+        self.inner.occupied.next_from(0).map(QueueIx::from_index)
     }
 
     /// Chooses the inner queue that advances a packet next.
     pub(crate) fn next_inner(&mut self) -> Option<QueueIx> {
-        self.inner.cursor = self.inner.occupied.next_outside(&self.closed, self.inner.cursor.into())? as QueueIx;
+        let next = self.inner.occupied.next_outside(&self.closed, self.inner.cursor.index())?;
+        self.inner.cursor = QueueIx::from_index(next);
         Some(self.inner.cursor)
     }
 }

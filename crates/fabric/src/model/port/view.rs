@@ -4,6 +4,7 @@ use super::Port;
 use crate::contract::PortView;
 use crate::frame::cause::Cause;
 use crate::ids::{PortId, QueueIx};
+use backwater_engine::index::Id;
 use backwater_engine::{Duration, Rate, Time};
 
 impl PortView for Port {
@@ -55,8 +56,8 @@ impl PortView for Port {
         Port::is_occupied(self, queue)
     }
 
-    fn queue_count(&self) -> QueueIx {
-        self.queues.len() as QueueIx
+    fn queue_count(&self) -> usize {
+        self.queues.len()
     }
 
     fn active_queues(&self) -> usize {
@@ -72,6 +73,6 @@ impl PortView for Port {
     }
 
     fn next_closed(&self, start: QueueIx) -> Option<QueueIx> {
-        self.closed.next_from(start.into()).map(|queue| queue as QueueIx)
+        self.closed.next_from(start.index()).map(QueueIx::from_index)
     }
 }

@@ -27,7 +27,7 @@ fn layers_count_from_the_hosts() {
 fn ports_are_numbered_in_the_order_of_the_links() {
     let spec = leaf_spine();
     let (wiring, _) = routes(&spec);
-    let peers: Vec<u32> = (0..5).map(|ix| wiring.neighbour(NodeId(4), ix).0).collect();
+    let peers: Vec<u32> = (0..5).map(|ix| wiring.neighbour(NodeId(4), PortIx(ix)).0).collect();
     assert_eq!(peers, [0, 1, 6, 7, 6]);
     for port in &wiring.ports {
         let peer = &wiring.ports[port.peer];
@@ -39,10 +39,10 @@ fn ports_are_numbered_in_the_order_of_the_links() {
 /// Leaf 4 has three paths to leaf 5, two of them through spine 6, which has two links to leaf 4.
 #[test]
 fn choices_count_equal_cost_ports_of_switches_between_hosts() {
-    let choices = |spec: &NetworkSpec, by_hand: &[(u32, u32, PortIx)]| {
+    let choices = |spec: &NetworkSpec, by_hand: &[(u32, u32, u16)]| {
         let (wiring, mut routes) = routes(spec);
         for (node, target, port) in by_hand {
-            routes.set(NodeId(*node), NodeId(*target), *port);
+            routes.set(NodeId(*node), NodeId(*target), PortIx(*port));
         }
         routes.most_choices(&spec.nodes, &wiring)
     };
@@ -64,11 +64,11 @@ fn choices_count_equal_cost_ports_of_switches_between_hosts() {
 #[test]
 fn all_equal_cost_ports_are_candidates_parallel_links_included() {
     let (_, routes) = routes(&leaf_spine());
-    assert_eq!(routes.candidates(NodeId(0), NodeId(3)), [0]);
-    assert_eq!(routes.candidates(NodeId(4), NodeId(3)), [2, 3, 4]);
-    assert_eq!(routes.candidates(NodeId(4), NodeId(1)), [1]);
-    assert_eq!(routes.candidates(NodeId(6), NodeId(0)), [0, 2]);
-    assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1]);
+    assert_eq!(routes.candidates(NodeId(0), NodeId(3)), [0].map(PortIx));
+    assert_eq!(routes.candidates(NodeId(4), NodeId(3)), [2, 3, 4].map(PortIx));
+    assert_eq!(routes.candidates(NodeId(4), NodeId(1)), [1].map(PortIx));
+    assert_eq!(routes.candidates(NodeId(6), NodeId(0)), [0, 2].map(PortIx));
+    assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1].map(PortIx));
     // Switches become targets only on request.
     assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
 }
@@ -97,7 +97,9 @@ fn a_path_passes_its_waypoints() {
     }
     let path = |via: &[u32], choice: usize| {
         let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
-        routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice]).map(|way| way.to_vec())
+        routes
+            .path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice])
+            .map(|way| way.iter().map(|port| port.0).collect())
     };
     assert_eq!(path(&[], 1), Some(vec![0, 3, 1, 1]));
     assert_eq!(path(&[7], 0), Some(vec![0, 3, 1, 1]));
@@ -116,7 +118,7 @@ fn shares_follow_a_fluid() {
         let shares = routes.shares(&wiring, &sources, NodeId(3)).into_iter();
         let named = shares.map(|(port, share)| {
             let port = &wiring.ports[port];
-            ((port.node.0, wiring.neighbour(port.node, port.ix).0, port.ix), (share * 36.0).round() / 36.0)
+            ((port.node.0, wiring.neighbour(port.node, port.ix).0, port.ix.0), (share * 36.0).round() / 36.0)
         });
         named.collect::<BTreeMap<_, _>>()
     };
@@ -136,10 +138,10 @@ fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
     let spec = linked(3, 3, [(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
     let (wiring, routes) = routes(&spec);
     let path = routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]);
-    assert_eq!(path.as_deref(), Some([0, 2, 1, 1].as_slice()));
-    assert_eq!(routes.candidates(NodeId(1), NodeId(0)), [0]);
-    assert_eq!(routes.candidates(NodeId(1), NodeId(2)), [1]);
-    assert_eq!(routes.candidates(NodeId(3), NodeId(1)), [1]);
+    assert_eq!(path.as_deref(), Some([0, 2, 1, 1].map(PortIx).as_slice()));
+    assert_eq!(routes.candidates(NodeId(1), NodeId(0)), [0].map(PortIx));
+    assert_eq!(routes.candidates(NodeId(1), NodeId(2)), [1].map(PortIx));
+    assert_eq!(routes.candidates(NodeId(3), NodeId(1)), [1].map(PortIx));
 }
 
 #[test]

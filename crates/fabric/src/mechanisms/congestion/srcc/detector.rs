@@ -5,9 +5,9 @@ use super::flows::{Place, RecentFlows};
 use super::notice::words_of;
 use super::{ArrivalCount, EgressPorts, SRCC, SrccConfig, SrccThreshold, Target, Uncongested, WindowTest};
 use crate::contract::{PacketContext, Site, View};
-use crate::ids::{CLASSES, PortIx};
+use crate::ids::{CLASSES, PortIx, QueueIx};
 use crate::mechanisms::growth::Lengths;
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use get_size2::GetSize;
 
@@ -65,7 +65,7 @@ impl Ingress {
 struct Egress {
     flows: RecentFlows,
     /// By queue.
-    lengths: Vec<Lengths>,
+    lengths: IndexVec<QueueIx, Lengths>,
 }
 
 /// Congestion that a packet finds in its queue.
@@ -109,15 +109,15 @@ impl Detector {
         let headers = *packet.headers();
         let Some(lane) = self.lanes[packet.ingress_class().index()] else { return };
         let (now, first_ingress) = (view.now, usize::from(lane) * self.ports);
-        let (ingress, egress) = (first_ingress + usize::from(packet.ingress()), packet.egress);
-        if let Some(last) = self.last.get_mut(ingress * self.ports + usize::from(egress)) {
+        let (ingress, egress) = (first_ingress + packet.ingress().index(), packet.egress);
+        if let Some(last) = self.last.get_mut(ingress * self.ports + egress.index()) {
             *last = now;
         }
         let port = &mut self.egress[egress];
         if self.config.threshold == SrccThreshold::Eq5 {
-            let queue = usize::from(packet.queue);
-            if queue >= port.lengths.len() {
-                port.lengths.resize(queue + 1, Lengths::default());
+            let queue = packet.queue;
+            if queue.index() >= port.lengths.len() {
+                port.lengths.resize(queue.index() + 1, Lengths::default());
             }
             port.lengths[queue].measure(length - u64::from(packet.bytes()), now, self.rate_interval);
         }
@@ -187,7 +187,7 @@ impl Detector {
             let others = self.arrivals(packet, view.now).saturating_sub(1);
             i128::from(view.port(packet.egress).rate().bytes_in(span)) * i128::from(others)
         } else {
-            let lengths = self.egress[packet.egress].lengths[usize::from(packet.queue)];
+            let lengths = self.egress[packet.egress].lengths[packet.queue];
             lengths.growth(length, view.now, self.rate_interval, span)
         };
         let threshold = i128::from(bound / self.egress_ports(packet, first_ingress, view.now).max(1)) - growth;
@@ -199,7 +199,7 @@ impl Detector {
         match self.config.egress_ports {
             EgressPorts::All => self.ports as u64 - 1,
             EgressPorts::Active => {
-                let of_ingress = (first_ingress + usize::from(packet.ingress())) * self.ports;
+                let of_ingress = (first_ingress + packet.ingress().index()) * self.ports;
                 let last = &self.last[of_ingress..of_ingress + self.ports];
                 last.iter().filter(|last| is_within(**last, self.window, now)).count() as u64
             }
@@ -212,7 +212,7 @@ impl Detector {
             ArrivalCount::Flows => self.egress[packet.egress].flows.count() as u64,
             ArrivalCount::IngressPorts => {
                 let sends = |lane: &[Time], ingress: usize| {
-                    is_within(lane[ingress * self.ports + usize::from(packet.egress)], self.window, now)
+                    is_within(lane[ingress * self.ports + packet.egress.index()], self.window, now)
                 };
                 let lanes = || self.last.chunks(self.ports * self.ports);
                 (0..self.ports).filter(|ingress| lanes().any(|lane| sends(lane, *ingress))).count() as u64
@@ -256,12 +256,12 @@ mod tests {
     #[test]
     fn the_last_packets_to_two_ports_are_remembered() {
         let mut ingress = Ingress::default();
-        assert_eq!(ingress.last_uncongested(0, Uncongested::AnyPort), None);
+        assert_eq!(ingress.last_uncongested(PortIx(0), Uncongested::AnyPort), None);
         for (us, egress) in [(1, 7), (2, 8), (3, 8), (4, 9), (5, 9)] {
-            ingress.record(egress, at(us));
+            ingress.record(PortIx(egress), at(us));
         }
-        let last = |egress| ingress.last_uncongested(egress, Uncongested::OtherPorts);
+        let last = |egress| ingress.last_uncongested(PortIx(egress), Uncongested::OtherPorts);
         assert_eq!([7, 8, 9].map(last), [Some(at(5)), Some(at(5)), Some(at(3))]);
-        assert_eq!(ingress.last_uncongested(9, Uncongested::AnyPort), Some(at(5)));
+        assert_eq!(ingress.last_uncongested(PortIx(9), Uncongested::AnyPort), Some(at(5)));
     }
 }

@@ -311,7 +311,7 @@ impl FlowControl for PortFc {
             PortFc::Server(server) => server.own_queue(flow.port, flow.remaining_hops),
             PortFc::Switch(_) => None,
         };
-        own.unwrap_or(flow.class.0.into())
+        own.unwrap_or(QueueIx::of(flow.class))
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, causes: Option<&Causes>, view: &mut View<'_>) {
@@ -371,10 +371,10 @@ impl FlowControlAccounts for PortFc {
 
     fn leftover(&self) -> Option<String> {
         let (port, scope) = self.upstream_pauses().into_iter().next()?;
-        Some(format!("port {port} still pauses its peer: {scope:?}"))
+        Some(format!("port {} still pauses its peer: {scope:?}", port.0))
     }
 
-    fn most_queues_used(&self) -> QueueIx {
+    fn most_queues_used(&self) -> u16 {
         self.added_queues().most
     }
 }

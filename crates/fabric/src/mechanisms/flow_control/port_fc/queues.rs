@@ -27,19 +27,19 @@ impl Exits {
     }
 
     /// Returns the number of exits.
-    pub(super) fn len(&self) -> QueueIx {
-        self.ports as QueueIx - 1
+    pub(super) fn len(&self) -> u16 {
+        self.ports as u16 - 1
     }
 
     /// Returns the queue of `exit`, if it is one of these exits.
     pub(super) fn queue(&self, exit: PortId) -> Option<QueueIx> {
         let number = exit.0.checked_sub(self.first).filter(|number| *number < self.ports)?;
-        (exit.0 != self.entry).then(|| self.queue + (number - u32::from(exit.0 > self.entry)) as QueueIx)
+        (exit.0 != self.entry).then(|| QueueIx(self.queue.0 + (number - u32::from(exit.0 > self.entry)) as u16))
     }
 
     /// Returns the exit whose queue is `queue`, if there is one.
     pub(super) fn exit(&self, queue: QueueIx) -> Option<PortId> {
-        let number = queue.checked_sub(self.queue).filter(|number| *number < self.len())?;
+        let number = queue.0.checked_sub(self.queue.0).filter(|number| *number < self.len())?;
         let port = self.first + u32::from(number);
         Some(PortId(port + u32::from(port >= self.entry)))
     }

@@ -16,7 +16,7 @@ pub struct PortFcServer {
     relays: bool,
     /// Number of path lengths, in switches, for which own data has separate queues. It equals the
     /// number of ports of a server.
-    kinds: QueueIx,
+    kinds: u16,
     ports: IndexVec<PortIx, Port>,
 }
 
@@ -32,19 +32,19 @@ struct Port {
 
 impl PortFcServer {
     pub(super) fn new(site: &Site<'_>) -> PortFcServer {
-        let exits = |port| Exits::new(site.network, port, CLASSES as QueueIx);
+        let exits = |port| Exits::new(site.network, port, QueueIx::added(0));
         let ports = site.ports.iter().map(|port| Port { exits: exits(port.peer), full: BTreeSet::new() });
-        PortFcServer { relays: site.relays, kinds: site.shape.relay_ports.max(1) as QueueIx, ports: ports.collect() }
+        PortFcServer { relays: site.relays, kinds: site.shape.relay_ports.max(1) as u16, ports: ports.collect() }
     }
 
-    pub(super) fn most_queues(&self) -> QueueIx {
-        let most = |port| self.relay_queue(port) + 1 - CLASSES as QueueIx;
-        (0..self.ports.len() as PortIx).map(most).max().unwrap_or(0)
+    pub(super) fn most_queues(&self) -> u16 {
+        let most = |port| self.relay_queue(port).0 + 1 - CLASSES as u16;
+        self.ports.ids().map(most).max().unwrap_or(0)
     }
 
     /// Returns the queue of relayed packets.
     pub(super) fn relay_queue(&self, port: PortIx) -> QueueIx {
-        CLASSES as QueueIx + self.kinds * self.ports[port].exits.len()
+        QueueIx(CLASSES as u16 + self.kinds * self.ports[port].exits.len())
     }
 
     /// Returns the queue of own data. The queue depends on the ports on the data's path after
@@ -52,9 +52,9 @@ impl PortFcServer {
     pub(super) fn own_queue(&self, port: PortIx, remaining_hops: RemainingHops<'_>) -> Option<QueueIx> {
         let (mut remaining_hops, exits) = (remaining_hops, &self.ports[port].exits);
         let exit = remaining_hops.next()?;
-        let further = (remaining_hops.count() / 2) as QueueIx;
+        let further = (remaining_hops.count() / 2) as u16;
         let longest = self.kinds - 1;
-        Some(exits.queue(exit)? + (longest - further.min(longest)) * exits.len())
+        Some(QueueIx(exits.queue(exit)?.0 + (longest - further.min(longest)) * exits.len()))
     }
 
     /// Returns the queues of own data for `exit` of the switch at `port`. Type B is data whose
@@ -62,7 +62,8 @@ impl PortFcServer {
     fn own_queues(&self, port: PortIx, of: Type, exit: PortId) -> impl Iterator<Item = QueueIx> {
         let exits = self.ports[port].exits;
         let kinds = if of == Type::B { self.kinds - 1..self.kinds } else { 0..self.kinds - 1 };
-        exits.queue(exit).into_iter().flat_map(move |first| kinds.clone().map(move |kind| first + kind * exits.len()))
+        let of_kind = move |first: QueueIx, kind| QueueIx(first.0 + kind * exits.len());
+        exits.queue(exit).into_iter().flat_map(move |first| kinds.clone().map(move |kind| of_kind(first, kind)))
     }
 
     pub(super) fn on_message(&mut self, port: PortIx, message: Message, causes: Option<&Causes>, view: &mut View<'_>) {
@@ -89,7 +90,7 @@ impl PortFcServer {
     /// Returns the ports to which a message from `port` is passed on: none if the host does not
     /// relay.
     fn others(&self, port: PortIx) -> impl Iterator<Item = PortIx> {
-        (0..self.ports.len() as PortIx).filter(move |other| self.relays && *other != port)
+        self.ports.ids().filter(move |other| self.relays && *other != port)
     }
 
     /// Sends out of `out_of` a message that was received at `port`.
@@ -117,7 +118,7 @@ impl PortFcServer {
 
     /// Returns switch ports with full B queues, each with the server port that leads to it.
     fn full(&self) -> impl Iterator<Item = (PortIx, PortId)> {
-        (0..).zip(&self.ports).flat_map(|(port, Port { full, .. })| full.iter().map(move |exit| (port, *exit)))
+        self.ports.enumerate().flat_map(|(port, Port { full, .. })| full.iter().map(move |exit| (port, *exit)))
     }
 
     pub(super) fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
@@ -127,10 +128,10 @@ impl PortFcServer {
 
     pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
         let exits = &self.ports[port].exits;
-        let number = queue.checked_sub(CLASSES as QueueIx).filter(|_| exits.len() > 0)?;
+        let number = queue.0.checked_sub(CLASSES as u16).filter(|_| exits.len() > 0)?;
         let (kind, number) = (number / exits.len(), number % exits.len());
         let of = if kind + 1 == self.kinds { Type::B } else { Type::A };
-        let port = exits.exit(CLASSES as QueueIx + number).filter(|_| kind < self.kinds)?;
+        let port = exits.exit(QueueIx::added(number.into())).filter(|_| kind < self.kinds)?;
         Some(Message { pauses: true, of, port }.scope())
     }
 

@@ -6,7 +6,7 @@ use crate::contract::{PacketContext, PauseScope, PortFacts, RemainingHops, Site,
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use get_size2::GetSize;
 
 /// PortFC at a switch.
@@ -44,11 +44,11 @@ impl Port {
 impl PortFcSwitch {
     pub(super) fn new(config: &PortFcConfig, site: &Site<'_>) -> PortFcSwitch {
         let ports = site.links().map(|(facts, neighbour)| {
-            let (mut exits, mut last) = (Vec::new(), CLASSES as QueueIx);
+            let (mut exits, mut last) = (Vec::new(), QueueIx::added(0));
             if neighbour.relays {
                 for beyond in site.network.ports(neighbour.node).iter().filter(|port| port.id != facts.peer) {
                     exits.push(Exits::new(site.network, beyond.peer, last));
-                    last += exits.last().map_or(0, Exits::len);
+                    last.0 += exits.last().map_or(0, Exits::len);
                 }
             }
             let thresholds = thresholds(config, facts, site);
@@ -57,8 +57,8 @@ impl PortFcSwitch {
         PortFcSwitch { ports: ports.collect() }
     }
 
-    pub(super) fn most_queues(&self) -> QueueIx {
-        self.ports.iter().map(|port| port.last + 1 - CLASSES as QueueIx).max().unwrap_or(0)
+    pub(super) fn most_queues(&self) -> u16 {
+        self.ports.iter().map(|port| port.last.0 + 1 - CLASSES as u16).max().unwrap_or(0)
     }
 
     /// Returns the queue of a packet. The queue depends on the ports on the path after `egress`: a
@@ -68,7 +68,7 @@ impl PortFcSwitch {
         match remaining_hops.nth(1) {
             None => port.last,
             // A packet whose pinned path leads back to its previous node has no queue of its own.
-            Some(exit) => port.exit_queue(exit).unwrap_or(CLASSES as QueueIx),
+            Some(exit) => port.exit_queue(exit).unwrap_or(QueueIx::added(0)),
         }
     }
 
@@ -95,7 +95,7 @@ impl PortFcSwitch {
     /// Notifies the servers at all other ports of a change in the queues of a packet's type.
     fn notify(&self, packet: &PacketContext<'_>, pauses: bool, view: &mut View<'_>) {
         let message = Message { pauses, ..self.message_of(packet) };
-        for other in (0..self.ports.len() as PortIx).filter(|other| *other != packet.egress) {
+        for other in self.ports.ids().filter(|other| *other != packet.egress) {
             self.send(other, message, packet.egress, view);
         }
     }
@@ -105,8 +105,8 @@ impl PortFcSwitch {
         let Port { last, .. } = self.ports[egress];
         let there = view.port(egress);
         let fuller = |of, other| if there.queue_bytes(other) > there.queue_bytes(of) { other } else { of };
-        let fullest =
-            if message.of == Type::B { last } else { (CLASSES as QueueIx..last).fold(CLASSES as QueueIx, fuller) };
+        let of_type_a = QueueIx::range(CLASSES..last.index());
+        let fullest = if message.of == Type::B { last } else { of_type_a.fold(QueueIx::added(0), fuller) };
         message.send(out_of, view.pause_cause(egress, fullest), view);
     }
 
@@ -132,7 +132,7 @@ impl PortFcSwitch {
             let port = port.id;
             types.map(move |of| (egress, Message { pauses: true, of, port })).collect::<Vec<_>>()
         };
-        (0..).zip(&self.ports).flat_map(of_port)
+        self.ports.enumerate().flat_map(of_port)
     }
 
     /// Returns the message for a full queue of this packet.
@@ -142,7 +142,7 @@ impl PortFcSwitch {
     }
 
     pub(super) fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
-        let others = |egress| (0..self.ports.len() as PortIx).filter(move |other| *other != egress);
+        let others = |egress| self.ports.ids().filter(move |other| *other != egress);
         self.messages()
             .flat_map(|(egress, message)| others(egress).map(move |other| (other, message.scope())))
             .collect()

@@ -5,7 +5,7 @@ use super::frames::PyrrhaFrame;
 use super::given_up;
 use crate::contract::{PauseScope, Site, StartingFlow, View};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use get_size2::GetSize;
 
 /// Paused roots and flows of a host.
@@ -32,7 +32,7 @@ impl HostPort {
     /// Updates the gates of all flows that pass `root`, which was just paused or resumed.
     fn update_gates(&self, port: PortIx, root: PortId, view: &mut View<'_>) {
         for index in (0..self.paths.len()).filter(|index| self.paths[*index].contains(&root)) {
-            let queue = (CLASSES + index) as QueueIx;
+            let queue = QueueIx::added(index);
             match self.keeper(index) {
                 Some(root) => view.close(port, queue, root),
                 None => view.open(port, queue),
@@ -43,7 +43,7 @@ impl HostPort {
 
 impl PyrrhaHost {
     /// Number of flows that a port can hold back individually. Further flows are never held back.
-    pub(super) const MOST_FLOWS: QueueIx = QueueIx::MAX - CLASSES as QueueIx;
+    pub(super) const MOST_FLOWS: u16 = u16::MAX - CLASSES as u16;
 
     pub(super) fn new(site: &Site<'_>) -> PyrrhaHost {
         PyrrhaHost { ports: site.ports.iter().map(|_| HostPort::default()).collect() }
@@ -57,10 +57,10 @@ impl PyrrhaHost {
                 port.paths.push(Vec::new());
                 port.paths.len() - 1
             }
-            None => return flow.class.0.into(),
+            None => return QueueIx::of(flow.class),
         };
         port.paths[index].extend(flow.remaining_hops);
-        let queue = (CLASSES + index) as QueueIx;
+        let queue = QueueIx::added(index);
         if let Some(root) = port.keeper(index) {
             view.close(flow.port, queue, root);
         }
@@ -68,7 +68,7 @@ impl PyrrhaHost {
     }
 
     pub(super) fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
-        if let Some(index) = usize::from(queue).checked_sub(CLASSES) {
+        if let Some(index) = queue.index().checked_sub(CLASSES) {
             let host_port = &mut self.ports[port];
             host_port.paths[index].clear();
             host_port.free.push(index as u16);

@@ -33,7 +33,7 @@ use crate::frame::cause::Causes;
 use crate::frame::{Control, Protocol};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -390,7 +390,7 @@ impl FlowControl for Pyrrha {
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {
         match &mut self.node {
             NodeState::Host(host) => host.on_flow_start(flow, view),
-            NodeState::Switch(_) | NodeState::Bystander => QueueIx::from(flow.class.0),
+            NodeState::Switch(_) | NodeState::Bystander => QueueIx::of(flow.class),
         }
     }
 
@@ -442,7 +442,7 @@ impl FlowControlAccounts for Pyrrha {
     }
 
     fn obeyed_pauses(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
-        let classes = view.closed_queues().take_while(|queue| usize::from(*queue) < CLASSES).map(PauseScope::Queue);
+        let classes = view.closed_queues().take_while(|queue| queue.index() < CLASSES).map(PauseScope::Queue);
         match &self.node {
             NodeState::Switch(switch) => switch.obeyed_pauses(port).into_iter().chain(classes).collect(),
             NodeState::Host(host) => host.obeyed_pauses(port).into_iter().chain(classes).collect(),
@@ -461,7 +461,7 @@ impl FlowControlAccounts for Pyrrha {
         match (&self.node, scope) {
             (NodeState::Switch(switch), PauseScope::Root(root)) => switch.sustains_pause(ingress, root, packet),
             _ => {
-                let from = PauseScope::Queue(packet.headers().queue.into());
+                let from = PauseScope::Queue(QueueIx(packet.headers().queue.into()));
                 let is_kept = || packet.ingress() == ingress && from == scope;
                 self.foreign.as_ref().map_or_else(is_kept, |foreign| foreign.pfc.sustains_pause(ingress, scope, packet))
             }
@@ -476,7 +476,7 @@ impl FlowControlAccounts for Pyrrha {
         }
     }
 
-    fn most_queues_used(&self) -> QueueIx {
+    fn most_queues_used(&self) -> u16 {
         match &self.node {
             NodeState::Switch(switch) => switch.most_queues_used(),
             NodeState::Host(_) | NodeState::Bystander => 0,

@@ -6,9 +6,9 @@ use super::Organisation;
 use super::sets::Sets;
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::Time;
+use backwater_engine::index::Id;
 use backwater_engine::random::mix;
 use get_size2::GetSize;
-use std::ops::Range;
 
 /// State of an isolation queue (Figure 6). An unassigned queue does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
@@ -45,14 +45,14 @@ pub(super) struct Isolation {
 pub(super) struct QueuePool {
     /// Number of users of each queue used so far.
     users: Vec<u16>,
-    limit: QueueIx,
-    in_use: QueueIx,
+    limit: u16,
+    in_use: u16,
     /// Peak number of queues in use so far.
-    most_used: QueueIx,
+    most_used: u16,
 }
 
 impl QueuePool {
-    pub(super) fn new(limit: QueueIx) -> QueuePool {
+    pub(super) fn new(limit: u16) -> QueuePool {
         QueuePool { users: Vec::new(), limit, in_use: 0, most_used: 0 }
     }
 
@@ -72,21 +72,21 @@ impl QueuePool {
             self.in_use += 1;
             self.most_used = self.most_used.max(self.in_use);
         }
-        (CLASSES + index) as QueueIx
+        QueueIx::added(index)
     }
 
     /// Removes one user of `queue`.
     pub(super) fn give_back(&mut self, queue: QueueIx) {
-        let users = &mut self.users[usize::from(queue) - CLASSES];
+        let users = &mut self.users[queue.index() - CLASSES];
         *users -= 1;
-        self.in_use -= QueueIx::from(*users == 0);
+        self.in_use -= u16::from(*users == 0);
     }
 
     pub(super) fn users(&self, queue: QueueIx) -> u16 {
-        self.users[usize::from(queue) - CLASSES]
+        self.users[queue.index() - CLASSES]
     }
 
-    pub(super) fn free(&self) -> QueueIx {
+    pub(super) fn free(&self) -> u16 {
         self.limit - self.in_use
     }
 }
@@ -103,7 +103,7 @@ pub(super) struct EgressQueues {
 }
 
 impl EgressQueues {
-    pub(super) fn new(organisation: Organisation, limit: QueueIx) -> EgressQueues {
+    pub(super) fn new(organisation: Organisation, limit: u16) -> EgressQueues {
         let sets = (organisation == Organisation::SingleTier).then(Box::default);
         EgressQueues { ordinary: 0, isolations: Vec::new(), pool: QueuePool::new(limit), sets }
     }
@@ -133,7 +133,7 @@ impl EgressQueues {
     }
 
     /// Returns the peak number of queues in use so far.
-    pub(super) fn most_used(&self) -> QueueIx {
+    pub(super) fn most_used(&self) -> u16 {
         self.pool.most_used
     }
 
@@ -238,8 +238,8 @@ impl EgressQueues {
     }
 
     /// Returns all queues used so far in a single tier.
-    pub(super) fn queues(&self) -> Range<QueueIx> {
-        self.sets.as_ref().map_or(0..0, |sets| sets.queues())
+    pub(super) fn queues(&self) -> impl Iterator<Item = QueueIx> + use<> {
+        QueueIx::range(self.sets.as_ref().map_or(0..0, |sets| sets.queues()))
     }
 
     // Assigning and releasing queues.
@@ -291,18 +291,18 @@ mod tests {
         for root in [10, 11, 12] {
             egress.assign(PortId(root), State::Paused);
         }
-        assert_eq!((queue(&egress, 10), queue(&egress, 11)), (Some(8), Some(9)));
+        assert_eq!((queue(&egress, 10), queue(&egress, 11)), (Some(QueueIx(8)), Some(QueueIx(9))));
         let shared = queue(&egress, 12).expect("assigned");
-        assert!(shared == 8 || shared == 9);
+        assert!(shared == QueueIx(8) || shared == QueueIx(9));
         assert_eq!(egress.most_used(), 2);
         // The shared queue stays closed until its last root is resumed.
-        let other = if shared == 8 { 10 } else { 11 };
+        let other = if shared == QueueIx(8) { 10 } else { 11 };
         egress.get_mut(PortId(other)).expect("assigned").state = State::Resumed;
         assert_eq!(egress.keeper(shared), Some(PortId(12)));
         egress.unassign(PortId(12));
         assert_eq!(egress.keeper(shared), None);
         egress.unassign(PortId(10));
         egress.assign(PortId(13), State::Resumed);
-        assert_eq!(queue(&egress, 13), Some(8));
+        assert_eq!(queue(&egress, 13), Some(QueueIx(8)));
     }
 }

@@ -9,7 +9,7 @@
 use super::queues::QueuePool;
 use crate::contract::RemainingHops;
 use crate::ids::{CLASSES, PortId, QueueIx};
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::random::mix;
 use get_size2::GetSize;
 use std::collections::VecDeque;
@@ -81,8 +81,8 @@ impl Sets {
     /// Records a packet that joined `queue`, in the set `number` if the queue is not the ordinary
     /// queue.
     pub(super) fn add(&mut self, queue: QueueIx, number: Option<usize>) {
-        if self.lanes.len() <= usize::from(queue) {
-            self.lanes.resize_with(usize::from(queue) + 1, Lane::default);
+        if self.lanes.len() <= queue.index() {
+            self.lanes.resize_with(queue.index() + 1, Lane::default);
         }
         if let Some(number) = number {
             self.known[number].packets += 1;
@@ -99,7 +99,7 @@ impl Sets {
         let from = self.lanes[queue].came;
         let mut waits = std::mem::take(&mut self.lanes[queue].waits);
         let had_none = waits.is_empty();
-        for (other, lane) in (0..).zip(&self.lanes) {
+        for (other, lane) in self.lanes.enumerate() {
             if other != queue && !lane.is_empty() && self.holds_smaller(other, number) {
                 waits.push_back(Wait { from, queue: other, until: lane.came });
             }
@@ -112,7 +112,7 @@ impl Sets {
     fn holds_smaller(&self, queue: QueueIx, number: usize) -> bool {
         let roots = &self.known[number].roots;
         let is_part = |set: &Set| set.roots.iter().all(|root| roots.contains(root));
-        usize::from(queue) < CLASSES || self.in_queue(queue).any(is_part)
+        queue.index() < CLASSES || self.in_queue(queue).any(is_part)
     }
 
     /// Records a packet that left `queue`.
@@ -135,7 +135,7 @@ impl Sets {
     /// Removes the waits of `queue` that are over. Returns true if its first packet must wait for
     /// another queue.
     pub(super) fn is_held(&mut self, queue: QueueIx) -> bool {
-        let Some(mut lane) = self.lanes.get_mut(usize::from(queue)).map(std::mem::take) else { return false };
+        let Some(mut lane) = self.lanes.get_mut(queue.index()).map(std::mem::take) else { return false };
         let had_some = !lane.waits.is_empty();
         let is_over = |wait: &mut Wait| self.lanes[wait.queue].left >= wait.until;
         while lane.waits.pop_front_if(is_over).is_some() {}
@@ -155,9 +155,9 @@ impl Sets {
         &self.known[number].roots
     }
 
-    /// Returns the queues used so far, in ascending order.
-    pub(super) fn queues(&self) -> Range<QueueIx> {
-        CLASSES as QueueIx..self.lanes.len().max(CLASSES) as QueueIx
+    /// Returns the indices of the queues used so far.
+    pub(super) fn queues(&self) -> Range<usize> {
+        CLASSES..self.lanes.len().max(CLASSES)
     }
 
     fn in_queue(&self, queue: QueueIx) -> impl Iterator<Item = &Set> {
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn queues_are_found_by_the_roots_and_the_size_of_their_sets() {
-        let set =
-            |queue, packets, roots: &[u32]| Set { roots: roots.iter().copied().map(PortId).collect(), queue, packets };
+        let roots = |roots: &[u32]| roots.iter().copied().map(PortId).collect();
+        let set = |queue, packets, of: &[u32]| Set { roots: roots(of), queue: QueueIx(queue), packets };
         let known = vec![set(8, 1, &[1]), set(9, 0, &[1]), set(10, 1, &[1, 2]), set(11, 1, &[5])];
         let sets = Sets { known, ..Sets::default() };
-        let queues = |roots: &[PortId], count| sets.queues_with(roots, count).collect::<Vec<_>>();
+        let queues = |roots: &[PortId], count| sets.queues_with(roots, count).map(|queue| queue.0).collect::<Vec<_>>();
         let [one, two, nine] = [1, 2, 9].map(PortId);
         assert_eq!((queues(&[one], 1), queues(&[one, nine], 2), queues(&[two], 1)), (vec![8], vec![10], vec![]));
     }
@@ -206,7 +206,7 @@ mod tests {
     fn a_queue_that_runs_empty_waits_for_nobody() {
         let mut pool = QueuePool::new(4);
         let mut sets = Sets::default();
-        sets.add(0, None);
+        sets.add(QueueIx(0), None);
         let (queue, number) = sets.place(&[PortId(1)], &mut pool);
         sets.add(queue, Some(number));
         assert!(sets.any_waits() && sets.is_held(queue));
@@ -214,7 +214,7 @@ mod tests {
         sets.take(queue, Some(number), &mut pool);
         assert!(!sets.any_waits());
         // The packet in the ordinary queue does not affect the following checks.
-        sets.take(0, None, &mut pool);
+        sets.take(QueueIx(0), None, &mut pool);
         let (queue, number) = sets.place(&[PortId(1)], &mut pool);
         sets.add(queue, Some(number));
         assert!(!sets.any_waits() && !sets.is_held(queue));

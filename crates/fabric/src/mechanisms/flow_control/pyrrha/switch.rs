@@ -226,7 +226,7 @@ impl PyrrhaSwitch {
         let is_own = ports[egress].id == root;
         let is_short = |ingress: PortIx, load: u64| match config.relay_metric {
             _ if is_own => queues[egress].ordinary < thresholds.get(egress, ingress).resume,
-            RelayMetric::Queue => (0..).zip(queues.iter()).all(|(egress, queues)| {
+            RelayMetric::Queue => queues.enumerate().all(|(egress, queues)| {
                 let controlled = queues.get(root).filter(|queue| queue.state != State::SoftMerging);
                 controlled.is_none_or(|queue| queue.bytes < thresholds.get(egress, ingress).resume)
             }),
@@ -303,7 +303,7 @@ impl PyrrhaSwitch {
         let mut heir = None;
         let Some(entry) = self.roots.get_mut(root) else { return };
         let is_leaf = entry.children.is_empty();
-        for (port, egress) in (0..).zip(&mut self.egress) {
+        for (port, egress) in self.egress.ids().zip(&mut self.egress) {
             let Some(isolation) = egress.get(root).filter(|isolation| isolation.bytes == 0) else { continue };
             match isolation.state {
                 State::Resumed if is_leaf && !egress.is_heir(root) && isolation.kept_until <= view.now => {
@@ -481,7 +481,7 @@ impl PyrrhaSwitch {
             };
             egress.iter().map(isolated).collect::<Vec<_>>()
         };
-        (0..).zip(&self.egress).flat_map(of_port).collect()
+        self.egress.enumerate().flat_map(of_port).collect()
     }
 
     pub(super) fn own_roots(&self) -> Vec<PortId> {
@@ -530,7 +530,7 @@ impl PyrrhaSwitch {
         self.egress.iter().enumerate().find_map(kept).or_else(known)
     }
 
-    pub(super) fn most_queues_used(&self) -> QueueIx {
+    pub(super) fn most_queues_used(&self) -> u16 {
         self.egress.iter().map(|egress| egress.most_used()).max().unwrap_or(0)
     }
 }

@@ -35,16 +35,17 @@ fn two_ports(config: DshConfig, pool: u64) -> Dsh {
 
 const SWITCH: NodeId = NodeId(32);
 const CLASS: Class = Class(3);
+const PORT: PortIx = PortIx(0);
 
 /// Admits a packet of 1000 B every 80 ns, at the rate of the link.
-fn arrive(dsh: &mut Dsh, now: &mut Time, ingress: PortIx, class: Class) -> Result<(), DropCause> {
+fn arrive(dsh: &mut Dsh, now: &mut Time, ingress: u16, class: Class) -> Result<(), DropCause> {
     *now += Duration::from_ns(80);
     admit(dsh, ingress, class, 1000, *now)
 }
 
 /// Fills the queue of [`CLASS`] at port 0 until `is_done`.
 fn fill_until(dsh: &mut Dsh, now: &mut Time, is_done: impl Fn(Pressure) -> bool) {
-    while !is_done(dsh.pressure(0, CLASS)) {
+    while !is_done(dsh.pressure(PORT, CLASS)) {
         assert_eq!(arrive(dsh, now, 0, CLASS), Ok(()));
     }
 }
@@ -58,7 +59,7 @@ fn the_first_threshold_of_the_evaluation_is_887_kb() {
     assert_eq!(config.reserved(&site), 1_920_000 + 672_000);
     let dsh = Dsh::new(&config, &site);
     assert_eq!(dsh.shared_size, 14_185_216);
-    assert_eq!(dsh.shared_threshold(0), 886_576);
+    assert_eq!(dsh.shared_threshold(PORT), 886_576);
 }
 
 /// In DSH section III-A, a Trident2 has 12 MiB, eight classes and 32 ports of 40 Gb/s with a delay
@@ -98,10 +99,10 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     fill_until(&mut dsh, &mut now, |pressure| !pressure.full.is_empty());
     // The queue is full when it has x bytes beyond its private bytes, with x > (14,185,216 - x) /
     // 16 - 60,000.
-    assert_eq!(dsh.beyond_private(0, CLASS), 778_000);
-    assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
-    assert_eq!(dsh.pressure(1, CLASS).full, ClassMask::NONE);
+    assert_eq!(dsh.beyond_private(PORT, CLASS), 778_000);
+    assert_eq!(dsh.pressure(PORT, CLASS).full, ClassMask::of(CLASS));
+    assert_eq!(dsh.pressure(PORT, CLASS).port, PortPressure::BelowXon);
+    assert_eq!(dsh.pressure(PortIx(1), CLASS).full, ClassMask::NONE);
     // Packets of the paused queue are still admitted: only the port's queues together are limited,
     // to 7 T.
     for _ in 0..200 {
@@ -109,10 +110,10 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     }
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
     // With an offset of 0, the queue is below XON as soon as it is shorter than 778,000 B.
-    while dsh.pressure(0, CLASS).below_xon.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).below_xon {
+    while dsh.pressure(PORT, CLASS).below_xon.minus(ClassMask::of(CLASS)) == dsh.pressure(PORT, CLASS).below_xon {
         dsh.release(&packet(0, CLASS, 1000), now);
     }
-    assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
+    assert_eq!(dsh.beyond_private(PORT, CLASS), 777_000);
 }
 
 /// Repeats the arrivals of `three_arrivals_by_hand` in `gradient`. Two of them are at one instant;
@@ -122,7 +123,7 @@ fn what_a_queue_needs_follows_from_how_it_grows() {
     let (fabric, config) = evaluation();
     let config = DshConfig { deviation_factor: 1.0, ..config };
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
-    let need = |dsh: &Dsh| dsh.queues[0][CLASS.index()].need;
+    let need = |dsh: &Dsh| dsh.queues[PORT][CLASS.index()].need;
     assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 30_000));
     assert_eq!((admit(&mut dsh, 0, CLASS, 1000, now), need(&dsh)), (Ok(()), 30_000));
     dsh.release(&packet(0, CLASS, 2000), now);
@@ -138,13 +139,13 @@ fn queues_and_ports_resume_below_thresholds_by_the_offset() {
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     fill_until(&mut dsh, &mut now, |pressure| !pressure.full.is_empty());
     let mut steps = Vec::new();
-    while !dsh.pressure(0, CLASS).below_xon.has(CLASS) {
+    while !dsh.pressure(PORT, CLASS).below_xon.has(CLASS) {
         dsh.release(&packet(0, CLASS, 1000), now);
-        steps.push(dsh.pressure(0, CLASS).full.has(CLASS));
+        steps.push(dsh.pressure(PORT, CLASS).full.has(CLASS));
     }
     // At 778,000 B, the queue is full. At 777,000 B, it is less than 2000 B below its threshold,
     // 778,013 B. At 776,000 B, it is more than 2000 B below 778,076 B.
-    assert_eq!((steps, dsh.beyond_private(0, CLASS)), (vec![false, false], 776_000));
+    assert_eq!((steps, dsh.beyond_private(PORT, CLASS)), (vec![false, false], 776_000));
 }
 
 /// With one class, alpha 1, 10,000 B to share and no shared headroom, T = 10,000 - x for the queue
@@ -162,7 +163,7 @@ fn queue_and_port_are_full_above_t_and_resume_by_their_own_offsets() {
     let (mut dsh, mut now) = (two_ports(config, 10_000), Time::ZERO);
     let (none, class) = (ClassMask::NONE, ClassMask::of(CLASS));
     let told = |dsh: &Dsh| {
-        let Pressure { full, below_xon, port } = dsh.pressure(0, CLASS);
+        let Pressure { full, below_xon, port } = dsh.pressure(PORT, CLASS);
         (full, below_xon, port)
     };
     for _ in 0..5 {
@@ -191,8 +192,8 @@ fn a_queue_is_not_below_xon_at_its_threshold() {
     let config = DshConfig { alpha: 1.0, queue_resume_offset: none, port_resume_offset: none, ..Default::default() };
     let (mut dsh, mut now) = (two_ports(config, 7000), Time::ZERO);
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
-    assert_eq!((dsh.queues[0][CLASS.index()].need, dsh.shared_threshold(0)), (5000, 6000));
-    assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::BelowXon, ..Default::default() });
+    assert_eq!((dsh.queues[PORT][CLASS.index()].need, dsh.shared_threshold(PORT)), (5000, 6000));
+    assert_eq!(dsh.pressure(PORT, CLASS), Pressure { port: PortPressure::BelowXon, ..Default::default() });
 }
 
 /// With alpha 64, the pool of 10,500 B is full before the threshold is reached. A packet that is
@@ -216,11 +217,11 @@ fn port_full_while_insurance_in_use() {
     for ingress in [0; 10].into_iter().chain([1]) {
         assert_eq!(arrive(&mut dsh, &mut now, ingress, CLASS), Ok(()));
     }
-    assert_eq!((dsh.occupancy().shared, dsh.headroom(1, CLASS)), (10_000, 1000));
+    assert_eq!((dsh.occupancy().shared, dsh.headroom(PortIx(1), CLASS)), (10_000, 1000));
     (0..10).for_each(|_| dsh.release(&packet(0, CLASS, 1000), now));
-    assert_eq!((dsh.occupancy().shared, dsh.pressure(1, CLASS).port), (0, PortPressure::Full));
+    assert_eq!((dsh.occupancy().shared, dsh.pressure(PortIx(1), CLASS).port), (0, PortPressure::Full));
     dsh.release(&packet(1, CLASS, 1000), now);
-    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
+    assert_eq!(dsh.pressure(PortIx(1), CLASS).port, PortPressure::BelowXon);
 }
 
 /// The port counts as single more than 10 ms after the first packet, which arrived at 80 ns.
@@ -232,7 +233,7 @@ fn port_is_single_once_the_window_has_passed() {
     let over = Time::ZERO + Duration::from_ns(80) + Duration::from_ms(10);
     for (at, is_full) in [(over, true), (over + Duration::from_ps(1), false)] {
         assert_eq!(admit(&mut dsh, 0, CLASS, 64, at), Ok(()));
-        assert_eq!(dsh.pressure(0, CLASS).full.has(CLASS), is_full, "{at}");
+        assert_eq!(dsh.pressure(PORT, CLASS).full.has(CLASS), is_full, "{at}");
     }
 }
 
@@ -244,8 +245,8 @@ fn a_single_class_needs_no_shared_headroom() {
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     let length_when_full = |dsh: &mut Dsh, now: &mut Time| {
         fill_until(dsh, now, |pressure| !pressure.full.is_empty());
-        let length = dsh.beyond_private(0, CLASS);
-        while dsh.ingress_occupancy(0, CLASS) > 0 {
+        let length = dsh.beyond_private(PORT, CLASS);
+        while dsh.ingress_occupancy(PORT, CLASS) > 0 {
             dsh.release(&packet(0, CLASS, 1000), *now);
         }
         length
@@ -267,33 +268,33 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     let (fabric, config) = evaluation();
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     let mut classes = (1..8).map(Class).cycle();
-    while dsh.pressure(0, CLASS).port != PortPressure::Full {
+    while dsh.pressure(PORT, CLASS).port != PortPressure::Full {
         assert_eq!(arrive(&mut dsh, &mut now, 0, classes.next().unwrap()), Ok(()));
     }
     // The port is full when its queues have x bytes beyond their private bytes, with x > 7
     // (14,185,216 - x) / 16.
     assert_eq!(dsh.occupancy(), Occupancy { used: 4_339_000, shared: 4_318_000, headroom: 0, peak: 4_339_000 });
-    assert_eq!(dsh.pressure(0, CLASS).full, dsh.lossless, "all queues are full as well");
+    assert_eq!(dsh.pressure(PORT, CLASS).full, dsh.lossless, "all queues are full as well");
     let mut taken = 0;
     while arrive(&mut dsh, &mut now, 0, CLASS).is_ok() {
         taken += 1000;
     }
-    assert_eq!((taken, dsh.occupancy().headroom, dsh.peak_headroom(0, CLASS)), (60_000, 60_000, 60_000));
+    assert_eq!((taken, dsh.occupancy().headroom, dsh.peak_headroom(PORT, CLASS)), (60_000, 60_000, 60_000));
     assert_eq!(admit(&mut dsh, 0, CLASS, 1, now), Err(DropCause::Headroom));
     // The other ports still have their insurance and their share of the pool.
     assert_eq!(arrive(&mut dsh, &mut now, 1, CLASS), Ok(()));
-    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
+    assert_eq!(dsh.pressure(PortIx(1), CLASS).port, PortPressure::BelowXon);
     // A departing packet frees insurance first, whichever queue it leaves. The port stays full
     // while any insurance is in use.
     for left in (0..60).rev() {
-        assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
+        assert_eq!(dsh.pressure(PORT, CLASS).port, PortPressure::Full);
         dsh.release(&packet(0, Class(5), 1000), now);
         assert_eq!(dsh.occupancy().headroom, left * 1000);
     }
     // The packet that made the port full must leave as well.
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
+    assert_eq!(dsh.pressure(PORT, CLASS).port, PortPressure::Full);
     dsh.release(&packet(0, Class(5), 1000), now);
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
+    assert_eq!(dsh.pressure(PORT, CLASS).port, PortPressure::BelowXon);
 }
 
 /// A port that receives more than its private bytes uses its insurance and is stopped, once other
@@ -305,13 +306,13 @@ fn a_port_without_pool_share_uses_its_insurance() {
     for _ in 0..3 {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
-    let told = dsh.pressure(0, CLASS);
+    let told = dsh.pressure(PORT, CLASS);
     assert_eq!((told.port, told.full, told.below_xon), (PortPressure::BelowXon, ClassMask::NONE, dsh.lossless));
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (1000, 0));
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
+    assert_eq!(dsh.pressure(PORT, CLASS).port, PortPressure::Full);
     dsh.release(&packet(0, CLASS, 1000), now);
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
+    assert_eq!(dsh.pressure(PORT, CLASS).port, PortPressure::BelowXon);
 }
 
 /// Tests the paper's ablations. Without shared headroom, a queue takes at most T of the pool.
@@ -326,7 +327,7 @@ fn effects_without_shared_headroom_or_insurance() {
     // The pool takes a packet while x <= (14,185,216 - x') / 16. The queue has x' bytes in the pool
     // before the packet, and x bytes with the packet.
     assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (834_000, 1000));
-    assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
+    assert_eq!(dsh.pressure(PORT, CLASS).full, ClassMask::of(CLASS));
     let mut dsh = Dsh::new(&DshConfig { insurance: false, ..config }, &site);
     assert_eq!(dsh.shared_size, 14_185_216 + 1_920_000);
     fill_until(&mut dsh, &mut now, |pressure| pressure.port == PortPressure::Full);
@@ -343,10 +344,10 @@ fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
         assert_eq!(admit(&mut dsh, 0, lossy, most[0], Time::ZERO), Ok(()));
         assert_eq!(admit(&mut dsh, 0, lossy, most[1] + 1, Time::ZERO), Err(DropCause::BufferFull));
         assert_eq!(admit(&mut dsh, 0, lossy, most[1], Time::ZERO), Ok(()));
-        assert_eq!((dsh.ingress_occupancy(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
+        assert_eq!([dsh.ingress_occupancy(PORT, lossy), dsh.occupancy().shared], [most[0] + most[1]; 2]);
         assert_eq!(admit(&mut dsh, 0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
         dsh.release(&packet(0, lossy, most[0]), Time::ZERO);
-        assert_eq!((dsh.ingress_occupancy(0, lossy), dsh.occupancy().shared), (most[1], most[1]));
+        assert_eq!((dsh.ingress_occupancy(PORT, lossy), dsh.occupancy().shared), (most[1], most[1]));
     }
 }
 
@@ -361,7 +362,7 @@ fn a_lossy_class_ends_at_its_threshold() {
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     while arrive(&mut dsh, &mut now, 0, Class(7)).is_ok() {}
     assert_eq!(admit(&mut dsh, 0, Class(7), 1000, now), Err(DropCause::BufferFull));
-    assert!(dsh.ingress_occupancy(0, Class(7)).abs_diff(dsh.shared_threshold(0)) <= 1000);
+    assert!(dsh.ingress_occupancy(PORT, Class(7)).abs_diff(dsh.shared_threshold(PORT)) <= 1000);
     assert_eq!(dsh.occupancy().headroom, 0);
-    assert_eq!(dsh.pressure(0, Class(7)).full, ClassMask::NONE);
+    assert_eq!(dsh.pressure(PORT, Class(7)).full, ClassMask::NONE);
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::contract::FlowKey;
-use crate::contract::packet::{NO_PORT, QueuedPacket};
+use crate::contract::packet::QueuedPacket;
 use crate::fixtures::linked;
 use crate::frame::framing::FrameSize;
 use crate::frame::record::Records;
@@ -31,7 +31,7 @@ struct Switch {
     flows: u64,
 }
 
-const UPLINKS: [PortIx; 3] = [2, 3, 4];
+const UPLINKS: [u16; 3] = [2, 3, 4];
 
 impl Switch {
     fn new(id: u32) -> Switch {
@@ -72,37 +72,40 @@ impl Switch {
     }
 
     /// Returns the header of a packet from port 0 towards host `to`.
-    fn send(&mut self, to: u32, egress: PortIx, now: Time) -> Option<LeafHeader> {
+    fn send(&mut self, to: u32, egress: u16, now: Time) -> Option<LeafHeader> {
         let frame = self.packet(to, None);
-        self.depart(frame, 0, egress, now)
+        self.depart(frame, PortIx(0), PortIx(egress), now)
     }
 
     /// Processes a packet with `header` that has reached its destination leaf.
     fn record(&mut self, header: LeafHeader, now: Time) {
-        let mut queued = QueuedPacket::new(self.packet(0, Some(header)), 0, now);
-        let packet = &mut queued.context(0, &mut self.records);
+        let mut queued = QueuedPacket::new(self.packet(0, Some(header)), PortIx(0), now);
+        let packet = &mut queued.context(PortIx(0), &mut self.records);
         self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
     }
 
     /// Processes a report of leaf 5: the path through `port` has the load `metric`.
-    fn feed_back(&mut self, port: PortIx, metric: u8, now: Time) {
-        self.record(LeafHeader { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
+    fn feed_back(&mut self, port: u16, metric: u8, now: Time) {
+        self.record(
+            LeafHeader { leaf: NodeId(5), tag: PortIx(2), metric: 0, feedback: Some((PortIx(port), metric)) },
+            now,
+        );
     }
 
     /// Counts `bytes` that leave through `port`.
-    fn load(&mut self, port: PortIx, bytes: u16, now: Time) {
-        self.conga.links[port].dre.add(bytes, now);
+    fn load(&mut self, port: u16, bytes: u16, now: Time) {
+        self.conga.links[PortIx(port)].dre.add(bytes, now);
     }
 
-    fn choose_for(&mut self, kind: PacketKind, flow: u64, ingress: PortIx, now: Time) -> PortIx {
+    fn choose_for(&mut self, kind: PacketKind, flow: u64, ingress: u16, now: Time) -> u16 {
         let mut frame = self.packet(2, None);
         if let Body::Packet(packet) = &mut frame.body {
             packet.kind = kind;
         }
-        let mut queued = QueuedPacket::new(frame, ingress, now);
-        let packet = queued.context(NO_PORT, &mut self.records);
+        let mut queued = QueuedPacket::new(frame, PortIx(ingress), now);
+        let packet = queued.context(PortIx::NONE, &mut self.records);
         let (key, destination) = (FlowKey(flow), NodeId(2));
-        let arrival = &mut RouteRequest { packet, destination, key, candidates: &UPLINKS };
+        let arrival = &mut RouteRequest { packet, destination, key, candidates: &UPLINKS.map(PortIx) };
         match self.conga.choose(arrival, &mut self.node.view(now, &self.fabric)) {
             Choice::Candidate(way) => UPLINKS[way],
             Choice::Route(route) => panic!("a whole route: {route:?}"),
@@ -110,7 +113,7 @@ impl Switch {
     }
 
     /// Returns the port that data of `flow` from a host take.
-    fn choose(&mut self, flow: u64, now: Time) -> PortIx {
+    fn choose(&mut self, flow: u64, now: Time) -> u16 {
         self.choose_for(PacketKind::Data, flow, 0, now)
     }
 
@@ -118,7 +121,7 @@ impl Switch {
     fn spread(&mut self, now: Time) -> [usize; 3] {
         self.flows += 3000;
         let flows = self.flows - 3000..self.flows;
-        let chosen: Vec<PortIx> = flows.map(|flow| self.choose(flow, now)).collect();
+        let chosen: Vec<u16> = flows.map(|flow| self.choose(flow, now)).collect();
         UPLINKS.map(|port| chosen.iter().filter(|taken| **taken == port).count())
     }
 }
@@ -136,8 +139,8 @@ fn assert_shared(counts: [usize; 3], by: [bool; 3]) {
 
 #[test]
 fn a_header_is_read_as_it_was_written() {
-    for feedback in [None, Some((0, 0)), Some((513, 255))] {
-        let header = LeafHeader { leaf: NodeId(70_000), tag: 300, metric: 255, feedback };
+    for feedback in [None, Some((PortIx(0), 0)), Some((PortIx(513), 255))] {
+        let header = LeafHeader { leaf: NodeId(70_000), tag: PortIx(300), metric: 255, feedback };
         assert_eq!(LeafHeader::from(PathHeader::from(header)), header);
     }
 }
@@ -145,7 +148,7 @@ fn a_header_is_read_as_it_was_written() {
 #[test]
 fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
     let mut leaf = Switch::new(4);
-    let header = |tag, metric| Some(LeafHeader { leaf: NodeId(4), tag, metric, feedback: None });
+    let header = |tag, metric| Some(LeafHeader { leaf: NodeId(4), tag: PortIx(tag), metric, feedback: None });
     assert_eq!(leaf.send(2, 3, at(0)), header(3, 0));
     // With 1,000 B each, the fourth packet exceeds 3,125 B. All packets of the link count.
     assert_eq!([leaf.send(2, 3, at(0)), leaf.send(3, 3, at(0))], [header(3, 0), header(3, 0)]);
@@ -153,23 +156,23 @@ fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
     // Packets within the leaf, and the leaf's own packets, have no header.
     assert_eq!(leaf.send(1, 1, at(0)), None);
     let own = leaf.packet(2, None);
-    assert_eq!(leaf.depart(own, NO_PORT, 3, at(0)), None);
+    assert_eq!(leaf.depart(own, PortIx::NONE, PortIx(3), at(0)), None);
 }
 
 /// The header keeps the largest metric on the path; the link to the host does not count.
 #[test]
 fn links_raise_the_metric_of_what_passes() {
-    let met = |metric| LeafHeader { leaf: NodeId(4), tag: 3, metric, feedback: Some((2, 5)) };
+    let met = |metric| LeafHeader { leaf: NodeId(4), tag: PortIx(3), metric, feedback: Some((PortIx(2), 5)) };
     let mut spine = Switch::new(6);
     spine.load(1, 9375, at(0));
     for (before, after) in [(0, 3), (3, 3), (5, 5)] {
         let packet = spine.packet(2, Some(met(before)));
-        assert_eq!(spine.depart(packet, 0, 1, at(0)), Some(met(after)));
+        assert_eq!(spine.depart(packet, PortIx(0), PortIx(1), at(0)), Some(met(after)));
     }
     let mut leaf = Switch::new(5);
     leaf.load(0, 50_000, at(0));
     let packet = leaf.packet(2, Some(met(1)));
-    assert_eq!(leaf.depart(packet, 2, 0, at(0)), Some(met(1)));
+    assert_eq!(leaf.depart(packet, PortIx(2), PortIx(0), at(0)), Some(met(1)));
 }
 
 /// Of 4,000 B on the wire, only 3,000 B are charged to buffers. The metric counts 4,000 B, so it is
@@ -179,7 +182,7 @@ fn estimators_count_what_is_on_the_wire() {
     let mut leaf = Switch::new(4);
     let mut packet = leaf.packet(2, None);
     packet.size = FrameSize { wire: 4000, charge: 3000 };
-    assert_eq!(leaf.depart(packet, 0, 2, at(0)).unwrap().metric, 1);
+    assert_eq!(leaf.depart(packet, PortIx(0), PortIx(2), at(0)).unwrap().metric, 1);
 }
 
 /// On a pinned path, a packet's destination follows from its route: port 1 of spine 6 leads to leaf
@@ -187,20 +190,21 @@ fn estimators_count_what_is_on_the_wire() {
 #[test]
 fn pinned_packets_carry_feedback() {
     let mut leaf = Switch::new(4);
-    leaf.record(LeafHeader { leaf: NodeId(5), tag: 3, metric: 6, feedback: None }, at(0));
+    leaf.record(LeafHeader { leaf: NodeId(5), tag: PortIx(3), metric: 6, feedback: None }, at(0));
     let mut packet = leaf.packet(0, None);
     if let Body::Packet(packet) = &mut packet.body {
-        packet.route = Route::fixed(&[0, 2, 1, 0]).unwrap().after_first().after_first();
+        packet.route = Route::fixed(&[0, 2, 1, 0].map(PortIx)).unwrap().after_first().after_first();
     }
-    let header = LeafHeader { leaf: NodeId(4), tag: 2, metric: 0, feedback: Some((3, 6)) };
-    assert_eq!(leaf.depart(packet, 0, 2, at(0)), Some(header));
+    let header = LeafHeader { leaf: NodeId(4), tag: PortIx(2), metric: 0, feedback: Some((PortIx(3), 6)) };
+    assert_eq!(leaf.depart(packet, PortIx(0), PortIx(2), at(0)), Some(header));
 }
 
 #[test]
 fn feedback_takes_turns_and_changes_go_first() {
     let mut leaf = Switch::new(4);
-    let heard = |tag, metric| LeafHeader { leaf: NodeId(5), tag, metric, feedback: None };
-    let fed_back = |leaf: &mut Switch, us| leaf.send(2, 2, at(us)).unwrap().feedback;
+    let heard = |tag, metric| LeafHeader { leaf: NodeId(5), tag: PortIx(tag), metric, feedback: None };
+    let fed_back =
+        |leaf: &mut Switch, us| leaf.send(2, 2, at(us)).unwrap().feedback.map(|(tag, metric)| (tag.0, metric));
     assert_eq!(fed_back(&mut leaf, 0), None);
     [(2, 0), (3, 0), (4, 0)].into_iter().for_each(|(tag, metric)| leaf.record(heard(tag, metric), at(0)));
     // No metric differs from its last reported value, which is 0 at first, so paths take turns.
@@ -234,7 +238,7 @@ fn new_flowlets_take_the_path_whose_busiest_link_is_the_least_busy() {
     leaf.feed_back(4, 2, at(1));
     assert_eq!(leaf.spread(at(10)), [0, 3000, 0]);
     // Metrics of paths to other leaves do not count for this leaf.
-    leaf.record(LeafHeader { leaf: NodeId(9), tag: 2, metric: 0, feedback: Some((3, 7)) }, at(10));
+    leaf.record(LeafHeader { leaf: NodeId(9), tag: PortIx(2), metric: 0, feedback: Some((PortIx(3), 7)) }, at(10));
     assert_eq!(leaf.spread(at(20)), [0, 3000, 0]);
 }
 
@@ -261,7 +265,7 @@ fn failed_links_are_no_paths() {
     leaf.feed_back(3, 2, at(0));
     leaf.feed_back(4, 3, at(0));
     assert_eq!(leaf.choose(1, at(0)), 2);
-    leaf.node.io.ports[2].fail();
+    leaf.node.io.ports[PortIx(2)].fail();
     assert_eq!(leaf.choose(1, at(0)), 3);
     assert_shared(leaf.spread(at(0)), [false, true, false]);
 }

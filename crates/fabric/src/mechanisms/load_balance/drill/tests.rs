@@ -1,4 +1,5 @@
 use super::*;
+use crate::ids::QueueIx;
 use crate::model::fifo::Frames;
 use crate::model::io::NodeIo;
 use crate::testing::{choose, node_io, port, queued};
@@ -7,7 +8,7 @@ use crate::testing::{choose, node_io, port, queued};
 fn ports(packets: &[u32]) -> NodeIo {
     let with = |count: &u32| {
         let (mut port, mut frames) = (port(100), Frames::default());
-        (0..*count).for_each(|_| port.enqueue(3, &queued(3, 1000), &mut frames));
+        (0..*count).for_each(|_| port.enqueue(QueueIx(3), &queued(3, 1000), &mut frames));
         port
     };
     node_io(packets.iter().map(with).collect())
@@ -17,7 +18,7 @@ fn drill(samples: u32, memory: u32) -> Drill {
     Drill::new(&DrillConfig { samples, memory }, Seed(1), NodeId(3))
 }
 
-fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &mut NodeIo, packets: u32) -> Vec<u32> {
+fn counts(drill: &mut Drill, candidates: &[u16], ports: &mut NodeIo, packets: u32) -> Vec<u32> {
     let mut counts = vec![0; candidates.len()];
     (0..packets).for_each(|_| counts[choose(drill, candidates, ports)] += 1);
     counts
@@ -64,7 +65,7 @@ fn the_best_port_is_remembered_until_its_queue_grows() {
     assert!(first.is_some());
     assert_eq!(counts(&mut drill, &candidates, &mut queues, 1000), [0, 0, 1000, 0]);
     let mut frames = Frames::default();
-    (0..9).for_each(|_| queues.ports[2].enqueue(3, &queued(3, 1000), &mut frames));
+    (0..9).for_each(|_| queues.ports[PortIx(2)].enqueue(QueueIx(3), &queued(3, 1000), &mut frames));
     // The port with the grown queue is used at most until another port is drawn.
     assert!(counts(&mut drill, &candidates, &mut queues, 1000)[2] < 10);
 }
@@ -76,14 +77,14 @@ fn a_port_whose_link_is_down_is_not_taken_and_forgotten() {
     // The empty queue is remembered.
     counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100);
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 100, 0, 0]);
-    queues.ports[1].fail();
+    queues.ports[PortIx(1)].fail();
     let chosen = counts(&mut drill, &[0, 1, 2, 3], &mut queues, 30_000);
     assert!(chosen[1] == 0 && [0, 2, 3].iter().all(|way| chosen[*way].abs_diff(10_000) < 433), "{chosen:?}");
-    queues.ports[0].fail();
-    queues.ports[3].fail();
+    queues.ports[PortIx(0)].fail();
+    queues.ports[PortIx(3)].fail();
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 0, 100, 0]);
     // If all ports are down, all may be taken, and the empty queue is the best again.
-    queues.ports[2].fail();
+    queues.ports[PortIx(2)].fail();
     counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100);
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 100, 0, 0]);
 }

@@ -155,7 +155,7 @@ impl Edge {
             view,
             how: &self.measuring.how,
             counts_queues: self.config.stamp == StampPoint::DepartureAndQueue,
-            queue: arrival.packet.headers().class.0.into(),
+            queue: QueueIx::of(arrival.packet.headers().class),
             framing: u64::from(size.wire - size.charge),
         };
         let wait = present.map(|present| delays.at_uplink(set.path(present)));

@@ -5,15 +5,16 @@ use crate::testing::{fabric, node_io, port, star};
 use backwater_engine::random::Seed;
 
 const FLOW: FlowKey = FlowKey(7);
+const ALL: [PortIx; 4] = [PortIx(0), PortIx(1), PortIx(2), PortIx(3)];
 
 fn at(ns: u64) -> Time {
     Time::from_ps(ns * 1000)
 }
 
 /// Returns a node with four ports, of which the ports in `down` are down.
-fn ports(down: &[PortIx]) -> NodeIo {
+fn ports(down: &[u16]) -> NodeIo {
     let mut node = node_io((0..4).map(|_| port(100)).collect());
-    down.iter().for_each(|port| node.ports[*port].fail());
+    down.iter().for_each(|port| node.ports[PortIx(*port)].fail());
     node
 }
 
@@ -32,7 +33,7 @@ fn packet(flowlets: &mut Flowlets, flow: FlowKey, now: Time, node: &mut NodeIo, 
     let fabric = fabric(star(2));
     let mut asked = Asked::No;
     let view = View::new(now, &fabric, node);
-    let way = flowlets.way(flow, &[0, 1, 2, 3], &view, |before| {
+    let way = flowlets.way(flow, &ALL, &view, |before| {
         asked = before.map_or(Asked::Unknown, Asked::After);
         new
     });
@@ -117,9 +118,10 @@ fn a_flowlet_whose_link_is_down_chooses_at_once() {
 #[test]
 fn a_flowlet_keeps_to_its_port() {
     let (mut flowlets, mut node, fabric) = (flowlets(), ports(&[]), fabric(star(2)));
-    let mut way = |ns, candidates: &[PortIx]| {
+    let mut way = |ns, candidates: &[u16]| {
         let view = View::new(at(ns), &fabric, &mut node);
-        flowlets.way(FLOW, candidates, &view, |before| before.unwrap_or(0))
+        let candidates: Vec<PortIx> = candidates.iter().copied().map(PortIx).collect();
+        flowlets.way(FLOW, &candidates, &view, |before| before.unwrap_or(0))
     };
     assert_eq!(way(0, &[2, 3]), 0);
     assert_eq!(way(10, &[0, 1, 2, 3]), 2);
@@ -136,9 +138,9 @@ fn only_links_that_are_up_are_candidates() {
     for (down, left) in [(vec![], vec![0, 1, 2, 3]), (vec![0, 2], vec![1, 3]), (vec![0, 1, 2, 3], vec![0, 1, 2, 3])] {
         let mut node = ports(&down);
         let view = View::new(Time::ZERO, &fabric, &mut node);
-        assert_eq!(usable(&[0, 1, 2, 3], &view).collect::<Vec<_>>(), left);
+        assert_eq!(usable(&ALL, &view).collect::<Vec<_>>(), left);
         let mut counts = [0u32; 4];
-        (0..4000).for_each(|_| counts[any_of(usable(&[0, 1, 2, 3], &view), &mut draws).unwrap()] += 1);
+        (0..4000).for_each(|_| counts[any_of(usable(&ALL, &view), &mut draws).unwrap()] += 1);
         // Five standard deviations of 4000 draws are at most 158.
         let fair = 4000 / left.len() as u32;
         assert!((0..4).all(|way| counts[way].abs_diff(if left.contains(&way) { fair } else { 0 }) < 158));
@@ -149,10 +151,10 @@ fn only_links_that_are_up_are_candidates() {
 #[test]
 fn a_hash_avoids_links_that_are_down() {
     let (fabric, hash) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)));
-    let ways = |down: &[PortIx]| {
+    let ways = |down: &[u16]| {
         let mut node = ports(down);
         let view = View::new(Time::ZERO, &fabric, &mut node);
-        (0..400).map(|flow| by_hash(hash, FlowKey(flow), &[0, 1, 2, 3], &view)).collect::<Vec<_>>()
+        (0..400).map(|flow| by_hash(hash, FlowKey(flow), &ALL, &view)).collect::<Vec<_>>()
     };
     let all: Vec<_> = (0..400).map(|flow| hash.index(FlowKey(flow), 4)).collect();
     assert_eq!([ways(&[]), ways(&[0, 1, 2, 3])], [all.clone(), all.clone()]);
@@ -169,6 +171,6 @@ fn a_hash_spreads_the_flows_of_dead_links_over_those_that_are_up() {
     let view = View::new(Time::ZERO, &fabric, &mut node);
     let of_dead = (0..400).map(FlowKey).filter(|flow| [1, 2].contains(&hash.index(*flow, 4)));
     let mut counts = [0u32; 4];
-    of_dead.for_each(|flow| counts[by_hash(hash, flow, &[0, 1, 2, 3], &view)] += 1);
+    of_dead.for_each(|flow| counts[by_hash(hash, flow, &ALL, &view)] += 1);
     assert!(counts[0].abs_diff(counts[3]) < 2 * 35 && counts[0] + counts[3] > 150, "{counts:?}");
 }

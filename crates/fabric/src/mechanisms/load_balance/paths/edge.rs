@@ -8,6 +8,7 @@ use crate::contract::{LbStat, PacketContext, PathState, Site, View};
 use crate::frame::MAX_HOPS;
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
+use backwater_engine::index::Id;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
@@ -45,7 +46,7 @@ impl MeasuringEdge {
     /// Returns true if packets that arrive at `port` come from a host. The switch's own packets
     /// arrive at no port.
     pub(in super::super) fn is_to_host(&self, port: PortIx) -> bool {
-        self.to_host.get(usize::from(port)).copied().unwrap_or(false)
+        self.to_host.get(port.index()).copied().unwrap_or(false)
     }
 
     /// Returns true if [`on_enqueue`](Self::on_enqueue) may have an effect.
