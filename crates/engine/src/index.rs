@@ -34,6 +34,17 @@ impl<I: Id, T> IndexVec<I, T> {
     }
 }
 
+impl<I: Id, T: Default> IndexVec<I, T> {
+    /// Returns the element of `id`. If there is none, first adds default elements up to `id`.
+    #[inline]
+    pub fn get_or_default(&mut self, id: I) -> &mut T {
+        if self.0.len() <= id.index() {
+            self.0.resize_with(id.index() + 1, T::default);
+        }
+        &mut self[id]
+    }
+}
+
 impl<I, T: GetSize> GetSize for IndexVec<I, T> {
     fn get_heap_size_with_tracker<R: GetSizeTracker>(&self, tracker: R) -> (usize, R) {
         self.0.get_heap_size_with_tracker(tracker)

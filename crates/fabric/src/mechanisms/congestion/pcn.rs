@@ -186,13 +186,10 @@ impl PipelineHooks for PcnMarker {
     }
 
     fn on_gate(&mut self, port: PortIx, queue: QueueIx, is_open: bool, view: &mut View<'_>) {
-        let paused = &mut self.paused[port];
-        if paused.len() <= queue.index() {
-            paused.resize(queue.index() + 1, 0);
-        }
+        let paused = self.paused[port].get_or_default(queue);
         // A frame may open several gates. A queue can send before its own gate is reported open: no
         // packet that leaves until then is marked.
-        paused[queue] = if is_open { view.port(port).queue_frames(queue) } else { u32::MAX };
+        *paused = if is_open { view.port(port).queue_frames(queue) } else { u32::MAX };
     }
 }
 

@@ -124,10 +124,7 @@ impl PortLedger {
     }
 
     fn queue(&mut self, queue: QueueIx) -> &mut QueueLedger {
-        if self.queues.len() <= queue.index() {
-            self.queues.resize_with(queue.index() + 1, QueueLedger::default);
-        }
-        &mut self.queues[queue]
+        self.queues.get_or_default(queue)
     }
 
     /// Advances the clocks of all occupied queues to `now`.
@@ -299,10 +296,7 @@ impl Ledger {
 
     /// The facts of a queue pair changed.
     pub(super) fn update_pair(&mut self, slot: Slot, facts: PairFacts, now: Time) {
-        if self.pairs.len() <= slot.index() {
-            self.pairs.resize(slot.index() + 1, None);
-        }
-        match &mut self.pairs[slot] {
+        match self.pairs.get_or_default(slot) {
             Some(pair) if pair.facts.flow == facts.flow => {
                 let port = &self.ports[pair.facts.port];
                 pair.advance(port, now);

@@ -458,10 +458,7 @@ impl Port {
         let index = queue.index();
         assert!(index < self.most_queues, "port {} has no queue {}", self.ix.0, queue.0);
         self.closed.insert(index);
-        if self.gates.len() <= index {
-            self.gates.resize_with(index + 1, Gate::default);
-        }
-        self.gates[queue].close(now, cause)
+        self.gates.get_or_default(queue).close(now, cause)
     }
 
     pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {

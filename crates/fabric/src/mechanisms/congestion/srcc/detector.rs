@@ -115,11 +115,8 @@ impl Detector {
         }
         let port = &mut self.egress[egress];
         if self.config.threshold == SrccThreshold::Eq5 {
-            let queue = packet.queue;
-            if queue.index() >= port.lengths.len() {
-                port.lengths.resize(queue.index() + 1, Lengths::default());
-            }
-            port.lengths[queue].measure(length - u64::from(packet.bytes()), now, self.rate_interval);
+            let lengths = port.lengths.get_or_default(packet.queue);
+            lengths.measure(length - u64::from(packet.bytes()), now, self.rate_interval);
         }
         let before = port.flows.count();
         let flow = port.flows.record(headers.flow, now, self.count_window);

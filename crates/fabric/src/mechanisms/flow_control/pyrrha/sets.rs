@@ -81,9 +81,7 @@ impl Sets {
     /// Records a packet that joined `queue`, in the set `number` if the queue is not the ordinary
     /// queue.
     pub(super) fn add(&mut self, queue: QueueIx, number: Option<usize>) {
-        if self.lanes.len() <= queue.index() {
-            self.lanes.resize_with(queue.index() + 1, Lane::default);
-        }
+        self.lanes.get_or_default(queue);
         if let Some(number) = number {
             self.known[number].packets += 1;
             if self.known[number].packets == 1 {

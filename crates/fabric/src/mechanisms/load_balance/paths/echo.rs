@@ -3,6 +3,7 @@
 
 use crate::frame::record::PathHeader;
 use crate::ids::NodeId;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 use std::collections::VecDeque;
@@ -74,7 +75,7 @@ impl From<PathHeader> for EdgeHeader {
 #[derive(Debug, Default, GetSize)]
 pub(in super::super) struct Echoes {
     /// State by source edge.
-    edges: Vec<Option<Box<FromEdge>>>,
+    edges: IndexVec<NodeId, Option<Box<FromEdge>>>,
     /// Number of pending reports.
     waiting: usize,
 }
@@ -104,12 +105,8 @@ impl Echoes {
     /// have. The delay is reported relative to the idle path or, with `over_all`, to the fastest
     /// path.
     pub(in super::super) fn record(&mut self, edge: NodeId, stamp: PathStamp, delay: Duration, over_all: bool) {
-        let slot = edge.0 as usize;
-        if slot >= self.edges.len() {
-            self.edges.resize_with(slot + 1, || None);
-        }
         let new = || Box::new(FromEdge { paths: Vec::new(), base: LONGEST, waiting: VecDeque::new() });
-        let from = self.edges[slot].get_or_insert_with(new);
+        let from = self.edges.get_or_default(edge).get_or_insert_with(new);
         let path = stamp.path as usize;
         if path >= from.paths.len() {
             from.paths.resize(path + 1, FromPath { base: LONGEST, report: None });
@@ -131,7 +128,7 @@ impl Echoes {
 
     /// Returns the next report for `edge`.
     pub(in super::super) fn next_report(&mut self, edge: NodeId) -> Option<PathReport> {
-        let from = self.edges.get_mut(edge.0 as usize)?.as_deref_mut()?;
+        let from = self.edges.get_mut(edge.index())?.as_deref_mut()?;
         let path = from.waiting.pop_front()?;
         self.waiting -= 1;
         let (delay, busy) = from.paths[path as usize].report.take().expect("it waits");

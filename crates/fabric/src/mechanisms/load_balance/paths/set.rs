@@ -6,6 +6,7 @@ use crate::contract::{Choice, Diagnostics, SchemeContext, Shape, View};
 use crate::frame::{MAX_HOPS, Route};
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
+use backwater_engine::index::{Id, IndexVec};
 use get_size2::GetSize;
 
 /// Maximum number of paths to an edge that are considered.
@@ -52,7 +53,7 @@ pub(in super::super) fn check_queues(scheme: &SchemeContext<'_>, diagnostics: &m
 pub(in super::super) struct EdgePaths {
     pub(super) node: NodeId,
     /// Paths by destination edge.
-    sets: Vec<Option<Box<PathSet>>>,
+    sets: IndexVec<NodeId, Option<Box<PathSet>>>,
     #[get_size(size_fn = vec_bytes)]
     ascents: Vec<Ports>,
 }
@@ -98,7 +99,7 @@ impl Path {
 
 impl EdgePaths {
     pub(in super::super) fn new(node: NodeId) -> EdgePaths {
-        EdgePaths { node, sets: Vec::new(), ascents: Vec::new() }
+        EdgePaths { node, sets: IndexVec::default(), ascents: Vec::new() }
     }
 
     /// Returns the paths to `edge`, the edge of `host`, by the current routes.
@@ -114,11 +115,8 @@ impl EdgePaths {
     /// Updates the paths to an edge.
     #[inline(never)]
     fn renew(&mut self, edge: NodeId, host: NodeId, view: &View<'_>) {
-        let slot = edge.0 as usize;
-        if slot >= self.sets.len() {
-            self.sets.resize_with(slot + 1, || None);
-        }
-        let set = self.sets[slot].get_or_insert_with(|| Box::new(PathSet { edge, ..PathSet::default() }));
+        let set = self.sets.get_or_default(edge);
+        let set = set.get_or_insert_with(|| Box::new(PathSet { edge, ..PathSet::default() }));
         set.epoch = Some(view.paths.epoch());
         set.renew(self.node, host, &mut self.ascents, view);
     }
@@ -130,12 +128,12 @@ impl EdgePaths {
 
     /// Returns the paths to `edge` if they have been computed.
     pub(in super::super) fn known(&self, edge: NodeId) -> Option<&PathSet> {
-        self.sets.get(edge.0 as usize)?.as_deref()
+        self.sets.get(edge.index())?.as_deref()
     }
 
     /// Returns the paths to `edge` for modification.
     pub(in super::super) fn known_mut(&mut self, edge: NodeId) -> Option<&mut PathSet> {
-        self.sets.get_mut(edge.0 as usize)?.as_deref_mut()
+        self.sets.get_mut(edge.index())?.as_deref_mut()
     }
 
     /// Returns the paths to all edges computed so far, in order of edges.
