@@ -121,7 +121,7 @@ impl Search<'_> {
         let stopped = if protocol.detects(case, port) { congested_flows } else { &[] };
         for flow in stopped {
             for hop in case.flow(*flow).path.hops_before(port) {
-                let queue = graph.of_flow[flow.0 as usize][hop];
+                let queue = graph.of_flow[*flow][hop];
                 if protocol.pauses(&graph.queues[queue], port) && self.paused_queues.set(queue) {
                     self.is_paused[queue] = true;
                     paused.push((queue, *flow));

@@ -1,6 +1,7 @@
 //! Input of the analysis as plain data: flows with their paths, and congested ports.
 
 use backwater_engine::Rate;
+use backwater_engine::index::IndexVec;
 use backwater_fabric::ids::{Class, FlowId, NodeId, PortId};
 use backwater_fabric::network::spec::NodeKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub struct Case {
     ports: BTreeMap<PortId, Port>,
-    flows: Vec<Flow>,
+    flows: IndexVec<FlowId, Flow>,
     congested: BTreeSet<PortId>,
     /// Flows through each port.
     through: BTreeMap<PortId, Vec<FlowId>>,
@@ -135,7 +136,7 @@ impl Case {
         }
         match through.keys().chain(&congested).find(|port| !ports.contains_key(port)) {
             Some(unknown) => Err(UnknownPort(*unknown)),
-            None => Ok(Case { ports, flows, congested, through, of_node }),
+            None => Ok(Case { ports, flows: flows.into(), congested, through, of_node }),
         }
     }
 
@@ -146,7 +147,7 @@ impl Case {
 
     /// Returns a flow.
     pub fn flow(&self, id: FlowId) -> &Flow {
-        &self.flows[id.0 as usize]
+        &self.flows[id]
     }
 
     /// Returns the flows through `port`: `N(Q(p))` of the Pyrrha paper.

@@ -5,6 +5,7 @@
 //! with every settled port.
 
 use backwater_engine::Rate;
+use backwater_engine::index::IndexVec;
 use backwater_fabric::ids::{FlowId, PortId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -17,7 +18,7 @@ const UNITS_PER_BPS: FineRate = 1 << 63;
 /// Max-min fair rates of flows with unlimited data.
 #[derive(Clone, Debug)]
 pub struct FairShares {
-    rates: Vec<FineRate>,
+    rates: IndexVec<FlowId, FineRate>,
     spare: BTreeMap<PortId, FineRate>,
     /// Rate of the fastest flow of each port.
     fastest: BTreeMap<PortId, FineRate>,
@@ -44,9 +45,9 @@ impl FairShares {
     ///
     /// `paths` are the ports of each flow, each port once; `rate` is the bit rate of a port.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a [PortId]>, rate: impl Fn(PortId) -> Rate) -> FairShares {
-        let paths: Vec<&[PortId]> = paths.into_iter().collect();
+        let paths: IndexVec<FlowId, &[PortId]> = paths.into_iter().collect();
         let mut ports: BTreeMap<PortId, Open> = BTreeMap::new();
-        for (flow, path) in (0..).map(FlowId).zip(&paths) {
+        for (flow, path) in paths.enumerate() {
             for port in *path {
                 let open = ports.entry(*port).or_insert_with(|| {
                     let spare = FineRate::from(rate(*port).bps()) * UNITS_PER_BPS;
@@ -56,7 +57,7 @@ impl FairShares {
                 open.flows.push(flow);
             }
         }
-        let mut rates: Vec<Option<FineRate>> = vec![None; paths.len()];
+        let mut rates: IndexVec<FlowId, Option<FineRate>> = vec![None; paths.len()].into();
         // Shares only grow while flows settle. A share from the heap is either up to date or too
         // small.
         let mut heap: BinaryHeap<_> = ports.iter().map(|(port, open)| Reverse((open.share(), *port))).collect();
@@ -70,18 +71,18 @@ impl FairShares {
                 continue;
             }
             for flow in std::mem::take(&mut open.flows) {
-                if rates[flow.0 as usize].is_some() {
+                if rates[flow].is_some() {
                     continue;
                 }
-                rates[flow.0 as usize] = Some(share);
-                for passed in paths[flow.0 as usize] {
+                rates[flow] = Some(share);
+                for passed in paths[flow] {
                     let passed = ports.get_mut(passed).expect("every port of a path is in the map");
                     passed.unsettled -= 1;
                     passed.spare -= share;
                 }
             }
         }
-        let rates: Vec<FineRate> = rates.into_iter().map(Option::unwrap_or_default).collect();
+        let rates: IndexVec<FlowId, FineRate> = rates.into_iter().map(Option::unwrap_or_default).collect();
         let mut fastest: BTreeMap<PortId, FineRate> = BTreeMap::new();
         for (path, rate) in paths.iter().zip(&rates) {
             for port in *path {
@@ -94,7 +95,7 @@ impl FairShares {
 
     /// Returns the rate of `flow`, to the nearest bit per second.
     pub fn rate(&self, flow: FlowId) -> Rate {
-        nearest(self.rates[flow.0 as usize])
+        nearest(self.rates[flow])
     }
 
     /// True if flows fill `port` up to less than 1 bit/s.
@@ -105,7 +106,7 @@ impl FairShares {
     /// Returns the first bottleneck on the `path` of `flow`: a saturated port where no flow is
     /// faster by 1 bit/s or more. Only a flow without ports has no bottleneck.
     pub fn first_bottleneck(&self, flow: FlowId, path: &[PortId]) -> Option<PortId> {
-        let is_fastest = |port: &PortId| self.fastest[port] < self.rates[flow.0 as usize] + UNITS_PER_BPS;
+        let is_fastest = |port: &PortId| self.fastest[port] < self.rates[flow] + UNITS_PER_BPS;
         path.iter().copied().find(|port| self.is_saturated(*port) && is_fastest(port))
     }
 }

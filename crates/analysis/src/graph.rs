@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::protocol::{Protocol, Queue, QueueId};
+use backwater_engine::index::IndexVec;
 use backwater_fabric::ids::{FlowId, PortId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ pub struct QueueGraph {
     /// Queues with at least one flow, in order of first use.
     pub queues: Vec<Queue>,
     /// Queue of each flow at every hop.
-    pub of_flow: Vec<Vec<QueueNumber>>,
+    pub of_flow: IndexVec<FlowId, Vec<QueueNumber>>,
     /// Flows of each queue, in order of id.
     pub flows: Vec<Vec<FlowId>>,
     /// Queues of each port, in ascending order.
@@ -29,7 +30,7 @@ impl QueueGraph {
     pub fn new(case: &Case, protocol: &dyn Protocol) -> QueueGraph {
         let mut graph = QueueGraph {
             queues: Vec::new(),
-            of_flow: Vec::with_capacity(case.flows().len()),
+            of_flow: IndexVec::default(),
             flows: Vec::new(),
             of_port: BTreeMap::new(),
             signalled: Vec::new(),

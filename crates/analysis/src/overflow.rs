@@ -35,7 +35,7 @@ pub fn overflows(
     let rate = |port: &PortId| u128::from(case.port(*port).rate.bps());
     let is_overrun = |port: PortId| feeders[&port].iter().map(rate).sum::<u128>() > rate(&port);
     let mut found: BTreeMap<QueueNumber, Overflow> = BTreeMap::new();
-    for (flow, queues) in (0..).map(FlowId).zip(&graph.of_flow) {
+    for (flow, queues) in graph.of_flow.enumerate() {
         let path = &case.flow(flow).path;
         for (hop, feeder) in queues.iter().enumerate() {
             let Some(queue) = path.next(hop).map(|next| queues[next]) else { continue };

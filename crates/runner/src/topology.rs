@@ -50,7 +50,7 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
         kind: node.kind,
         layer: wiring.layer(id),
     };
-    let nodes: Vec<TopologyNode> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
+    let nodes: Vec<TopologyNode> = spec.nodes.enumerate().map(node).collect();
     let end = |port: PortId| {
         let port = &wiring.ports[port];
         let name = spec.nodes[port.node].name.clone();

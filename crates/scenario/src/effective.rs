@@ -107,7 +107,7 @@ impl Derivation<'_> {
     }
 
     fn switch_ids(&self) -> impl Iterator<Item = NodeId> {
-        (0..self.fabric.spec.nodes.len() as u32).map(NodeId).filter(|node| self.fabric.is_switch(*node))
+        self.fabric.spec.nodes.ids().filter(|node| self.fabric.is_switch(*node))
     }
 
     fn flow_control(&mut self, path: &str, config: &FlowControlConfig) {

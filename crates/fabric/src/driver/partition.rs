@@ -159,7 +159,7 @@ fn rack(fabric: &Fabric, node: NodeId) -> NodeId {
 }
 
 fn nodes(fabric: &Fabric) -> impl Iterator<Item = NodeId> + use<> {
-    fabric.spec.node_ids()
+    fabric.spec.nodes.ids()
 }
 
 fn neighbours(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = NodeId> {

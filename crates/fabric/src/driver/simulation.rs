@@ -169,7 +169,7 @@ impl Simulation {
 
     /// Returns all nodes in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.fabric.spec.node_ids().map(|id| self.node(id))
+        self.fabric.spec.nodes.ids().map(|id| self.node(id))
     }
 
     /// Handles all events before `limit`, on up to `threads` threads.

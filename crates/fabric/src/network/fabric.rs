@@ -12,7 +12,7 @@ use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{PortPath, RoundTrips, Routes, Wiring, begins_stage};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig};
 use arrayvec::ArrayVec;
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration, Rate};
@@ -184,7 +184,7 @@ impl Fabric {
         }
         let shape = spec.shape(&wiring, &routes);
         spec.check_mechanisms(&shape)?;
-        let hashes = spec.node_ids().map(|node| FlowHash::new(Seed(spec.seed), node)).collect();
+        let hashes = spec.nodes.ids().map(|node| FlowHash::new(Seed(spec.seed), node)).collect();
         let (flows, guarantees) = (Flows::default(), IndexVec::default());
         let chooses_paths = spec.senders_choose_paths();
         let reaction_timers = spec.congestion.needs_sender_timers();
@@ -221,7 +221,7 @@ impl Fabric {
             let (site, is_kept) = (self.site(node), self.check_guarantee(node).is_ok());
             site.links().map(|(port, neighbour)| Guarantee::of(port, neighbour, &site, is_kept)).collect::<Vec<_>>()
         };
-        self.spec.node_ids().flat_map(of_node).collect()
+        self.spec.nodes.ids().flat_map(of_node).collect()
     }
 
     /// Checks the conditions for the flow control's lossless guarantee at `node`.
@@ -261,7 +261,7 @@ impl Fabric {
 
     /// Checks that every switch's buffer holds the reserved bytes of its buffer policy.
     pub(crate) fn check_buffers(&self) -> Result<(), Vec<Diagnostic>> {
-        let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind.forwards());
+        let switches = self.spec.nodes.enumerate().filter(|(_, node)| node.kind.forwards());
         let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), id, node));
         let refused = reserved.filter(|(reserved, id, _)| *reserved >= self.spec.buffer(*id).get());
         let refused = refused.map(|(reserved, id, node)| {
@@ -297,8 +297,8 @@ impl Fabric {
 
     /// Checks everything but the flow's paths.
     fn check_endpoints(&self, flow: &FlowSpec) -> Result<(), String> {
-        let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
-        let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
+        let kind = |node: NodeId| self.spec.nodes.get(node.index()).map(|node| node.kind);
+        let name = |node: NodeId| self.spec.nodes.get(node.index()).map_or("?", |node| &node.name);
         let is_host = |node: NodeId| kind(node).is_some_and(NodeKind::has_endpoint);
         if !is_host(flow.src) || !is_host(flow.dst) || flow.src == flow.dst {
             return Err(format!("{} to {}: a flow needs two different hosts", name(flow.src), name(flow.dst)));

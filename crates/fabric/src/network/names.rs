@@ -1,7 +1,7 @@
 //! Resolution of port names.
 
 use crate::contract::{Diagnostic, PortFacts};
-use crate::ids::{NodeId, PortId};
+use crate::ids::PortId;
 use crate::network::fabric::Fabric;
 
 /// Returns the ports called `name`: `leaf3:5`, `leaf3:Ethernet20` if ports have names, or all ports
@@ -13,7 +13,7 @@ pub fn ports_called(fabric: &Fabric, path: &str, name: &str) -> Result<Vec<PortI
     let error = |message: String| Diagnostic::error(path, message);
     let nodes = &fabric.spec.nodes;
     let ports_of = |node: &str| {
-        let id = (0..).map(NodeId).zip(nodes).find(|(_, spec)| spec.name == node);
+        let id = nodes.enumerate().find(|(_, spec)| spec.name == node);
         id.map(|(id, _)| fabric.wiring.ports_of(id)).ok_or_else(|| {
             let names = nodes.iter().map(|spec| spec.name.as_str());
             error(format!("there is no node \"{node}\"")).did_you_mean(node, names)

@@ -64,7 +64,7 @@ impl Wiring {
         let peer_first = ports.iter().map(|port| first[ports[port.peer].node]).collect();
         let mut wiring = Wiring { ports, links: link_ports, first, peer_first, layers: vec![0; nodes.len()].into() };
         let is_host = |node: &NodeId| nodes[*node].kind.has_endpoint();
-        let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = (0..nodes.len() as u32).map(NodeId).partition(is_host);
+        let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = nodes.ids().partition(is_host);
         let mut front = hosts;
         for layer in 1.. {
             let peers = front.iter().flat_map(|node| wiring.ports_of(*node)).map(|port| wiring.peer(port));
@@ -202,7 +202,7 @@ impl Routes {
 
     /// Recomputes all routes without the links of `down`. Routes set by hand stay.
     pub(crate) fn renew(&mut self, nodes: &Nodes, wiring: &Wiring, down: BTreeSet<PortId>) {
-        let known = (0..nodes.len() as u32).map(NodeId).filter(|node| self.host_routes[*node].is_some());
+        let known = nodes.ids().filter(|node| self.host_routes[*node].is_some());
         let known: Vec<NodeId> = known.collect();
         self.down = down;
         self.host_routes = vec![None; nodes.len()].into();
@@ -222,7 +222,7 @@ impl Routes {
 
     /// Computes the routes to every host.
     fn find_hosts(&mut self, nodes: &Nodes, wiring: &Wiring) {
-        for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()) {
+        for (host, _) in nodes.enumerate().filter(|(_, spec)| spec.kind.has_endpoint()) {
             match wiring.ports_of(host) {
                 [port] => {
                     let switch = wiring.ports[port.peer];
@@ -385,7 +385,7 @@ impl Routes {
     /// Returns the largest number of equal-cost ports of a node on a path between two hosts, the
     /// source host excluded ([`Shape::choices`](crate::contract::Shape::choices)).
     pub(crate) fn most_choices(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
-        let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
+        let hosts = || nodes.enumerate().filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
         // Hosts with one link share their switch's routes, except those set by hand.
         let (mut switches, by_hand) = (BTreeSet::new(), !self.by_hand.is_empty());
         let is_new = |host: &NodeId| match wiring.ports_of(*host) {
@@ -413,7 +413,7 @@ impl Routes {
     /// ([`Shape::stages`](crate::contract::Shape::stages)), whichever equal-cost ports packets
     /// take.
     pub fn most_stages(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
-        let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
+        let hosts = || nodes.enumerate().filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
         // Hosts with one link share their switch's routes.
         let target = |host| match wiring.ports_of(host) {
             [] => None,

@@ -12,7 +12,7 @@ use crate::mechanisms::headroom::HeadroomConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
 use crate::network::routes::{Routes, Wiring};
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -405,11 +405,6 @@ impl NetworkSpec {
         self.flow_control(first.map_or(node, |port| wiring.peer(port)))
     }
 
-    /// Returns the id of every node, in ascending order.
-    pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (0..self.nodes.len() as u32).map(NodeId)
-    }
-
     /// Returns true if `node` is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
         self.nodes[node].kind.has_endpoint()
@@ -528,7 +523,7 @@ impl NetworkSpec {
 
     /// Summarises the topology and configuration of the network.
     pub fn shape(&self, wiring: &Wiring, routes: &Routes) -> Shape {
-        let nodes = || self.node_ids();
+        let nodes = || self.nodes.ids();
         let is_switch = |node: &NodeId| self.nodes[*node].kind == NodeKind::Switch;
         Shape {
             layers: nodes().map(|node| wiring.layer(node)).max().unwrap_or(0),
@@ -603,7 +598,7 @@ impl NetworkSpec {
     }
 
     fn check_routes(&self, errors: &mut Vec<Diagnostic>) {
-        let kind = |node: NodeId| self.nodes.get(node.0 as usize).map(|node| node.kind);
+        let kind = |node: NodeId| self.nodes.get(node.index()).map(|node| node.kind);
         for route in &self.routes {
             let ends = [(route.node, route.next), (route.next, route.node)];
             let is_linked = self.links.iter().any(|link| ends.contains(&(link.a, link.b)));
@@ -619,14 +614,14 @@ impl NetworkSpec {
     }
 
     fn check_links(&self, errors: &mut Vec<Diagnostic>) {
-        let name = |node: NodeId| self.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
+        let name = |node: NodeId| self.nodes.get(node.index()).map_or("?", |node| &node.name);
         let mut degree = IndexVec::<NodeId, usize>::from(vec![0; self.nodes.len()]);
         let error = |link: &LinkSpec, reason: &str| {
             Diagnostic::error("topology", format!("link {} - {}: {reason}", name(link.a), name(link.b)))
         };
         for link in &self.links {
             let mut reject = |reason: &str| errors.push(error(link, reason));
-            let (Some(_), Some(_)) = (self.nodes.get(link.a.0 as usize), self.nodes.get(link.b.0 as usize)) else {
+            let (Some(_), Some(_)) = (self.nodes.get(link.a.index()), self.nodes.get(link.b.index())) else {
                 reject("one end does not exist");
                 continue;
             };

@@ -27,7 +27,7 @@ const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", 
 fn plan(case: &Case) -> Option<Plan> {
     let name = |node: NodeId| case.spec.nodes[node].name.clone();
     let (hosts, switches): (Vec<_>, Vec<_>) =
-        case.spec.node_ids().partition(|node| case.spec.nodes[*node].kind.has_endpoint());
+        case.spec.nodes.ids().partition(|node| case.spec.nodes[*node].kind.has_endpoint());
     let names = |nodes: Vec<NodeId>| nodes.into_iter().map(name).collect::<Vec<String>>();
     let link = |link: &LinkSpec| {
         json!({

@@ -172,7 +172,7 @@ fn switches(spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
 
 /// Returns all nodes of one kind.
 fn nodes(kind: NodeKind, spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
-    (0..).map(NodeId).zip(&spec.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
+    spec.nodes.enumerate().filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
 }
 
 /// Returns the path of the options `key` that `node` uses: those of relaying hosts or of the node's
@@ -343,7 +343,7 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
 /// each reason.
 pub(super) fn guarantees(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
-    for node in (0..fabric.spec.nodes.len() as u32).map(NodeId) {
+    for node in fabric.spec.nodes.ids() {
         let Err(reason) = fabric.check_guarantee(node) else { continue };
         let path = format!("{}.kind", path_of(&fabric.spec, node, "flow_control"));
         let warning = Diagnostic::warning(path, format!("may lose packets: {reason}"));

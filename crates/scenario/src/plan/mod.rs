@@ -66,7 +66,7 @@ impl Plan {
             seed,
             framing,
             mtu,
-            nodes: graph.nodes.clone().into(),
+            nodes: graph.nodes.clone(),
             links: graph.links.clone(),
             interfaces: nodes::interfaces(&scenario.interfaces, &graph, &mut diagnostics),
             routes: nodes::routes(&scenario.routes, &graph, &mut diagnostics),

@@ -21,7 +21,7 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, diagnostics: &mut Ve
             let neighbour =
                 graph.ports(node).iter().map(|(peer, _)| *peer).find(|peer| graph.name(*peer) == route.next);
             match neighbour {
-                Some(next) if !graph.nodes[next.0 as usize].kind.forwards() && hosts.iter().any(|to| *to != next) => {
+                Some(next) if !graph.nodes[next].kind.forwards() && hosts.iter().any(|to| *to != next) => {
                     let message = format!("host \"{}\" does not relay packets of other hosts", route.next);
                     diagnostics.push(Diagnostic::error(format!("routes[{i}].next"), message));
                 }

@@ -3,6 +3,7 @@
 use super::draft::{Draft, LinkLimits, unknown_node};
 use crate::diagnostic::Diagnostic;
 use crate::workload::chosen;
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use schemars::JsonSchema;
@@ -49,7 +50,7 @@ impl ChangedLink {
         let mut of_pair: BTreeMap<[NodeId; 2], u32> = BTreeMap::new();
         let mut found = Vec::new();
         for (ix, link) in draft.links.iter().enumerate() {
-            let has = |ends: &[bool], node: NodeId| ends[node.0 as usize];
+            let has = |ends: &IndexVec<NodeId, bool>, node: NodeId| ends[node];
             if has(&a, link.a) && has(&b, link.b) || has(&a, link.b) && has(&b, link.a) {
                 let number = of_pair.entry([link.a.min(link.b), link.a.max(link.b)]).or_default();
                 *number += 1;
@@ -74,10 +75,10 @@ impl ChangedLink {
 }
 
 /// Returns, for each node, whether a name or pattern selects it. At least one is selected.
-fn nodes(text: &String, path: &str, draft: &Draft) -> Result<Vec<bool>, Diagnostic> {
+fn nodes(text: &String, path: &str, draft: &Draft) -> Result<IndexVec<NodeId, bool>, Diagnostic> {
     let names: Vec<&str> = draft.nodes.iter().map(|node| node.name.as_str()).collect();
     let found = chosen(std::slice::from_ref(text), &names).map_err(|why| Diagnostic::error(path, why))?;
-    if found.contains(&true) { Ok(found) } else { Err(unknown_node(path.into(), text, &draft.nodes)) }
+    if found.contains(&true) { Ok(found.into()) } else { Err(unknown_node(path.into(), text, &draft.nodes)) }
 }
 
 impl Draft {
@@ -98,7 +99,7 @@ impl Draft {
 
     fn change(&mut self, i: usize, change: &ChangedLink, links: Vec<usize>, changed_by: &mut BTreeMap<usize, usize>) {
         if let Some((&link, &other)) = changed_by.iter().find(|(link, _)| links.binary_search(link).is_ok()) {
-            let [a, b] = [self.links[link].a, self.links[link].b].map(|node| &self.nodes[node.0 as usize].name);
+            let [a, b] = [self.links[link].a, self.links[link].b].map(|node| &self.nodes[node].name);
             let message = format!("the link between \"{a}\" and \"{b}\" is already changed by changed_links[{other}]");
             self.errors.push(Diagnostic::error(format!("topology.changed_links[{i}].link"), message));
             return;

@@ -2,10 +2,11 @@
 
 use super::{Failures, Graph};
 use crate::diagnostic::{Diagnostic, counted};
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::contract::Diagnostics;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec, Nodes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
@@ -71,7 +72,7 @@ pub(super) struct LinkProperties {
 /// A fabric under construction.
 #[derive(Default)]
 pub(super) struct Draft {
-    pub(super) nodes: Vec<NodeSpec>,
+    pub(super) nodes: Nodes,
     pub(super) links: Vec<LinkSpec>,
     /// Names of the ports at the two ends of each link, by index into `links`.
     pub(super) port_names: BTreeMap<usize, [Option<String>; 2]>,
@@ -132,15 +133,15 @@ impl Draft {
     /// Returns the ratio of host-link to uplink capacity of `switches`: `"2:1"`, or `"1:1 to 2:1"`
     /// if switches differ.
     pub(super) fn oversubscription(&self, switches: &[NodeId]) -> String {
-        let is_host = |node: NodeId| self.nodes[node.0 as usize].kind.has_endpoint();
-        let mut rates = vec![[0u64; 2]; self.nodes.len()];
+        let is_host = |node: NodeId| self.nodes[node].kind.has_endpoint();
+        let mut rates = IndexVec::from(vec![[0u64; 2]; self.nodes.len()]);
         for link in &self.links {
             for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
-                rates[node.0 as usize][usize::from(!is_host(peer))] += link.rate.bps();
+                rates[node][usize::from(!is_host(peer))] += link.rate.bps();
             }
         }
         let ratio = |node: &NodeId| {
-            let [down, up] = rates[node.0 as usize].map(|rate| rate as f64);
+            let [down, up] = rates[*node].map(|rate| rate as f64);
             (down / up * 100.0).round() / 100.0
         };
         let ratios = || switches.iter().map(ratio);

@@ -54,7 +54,8 @@ impl TopologyOptions for FileConfig {
         let text = hpcc::read_text(&path).map_err(|error| vec![at_path(error)])?;
         let file = hpcc::read_topology(&text, &self.path.display().to_string())
             .map_err(|errors| errors.into_iter().map(at_path).collect::<Vec<_>>())?;
-        let mut draft = Draft { nodes: file.nodes, links: file.links, notes: file.notes, ..Draft::new(&self.failures) };
+        let mut draft =
+            Draft { nodes: file.nodes.into(), links: file.links, notes: file.notes, ..Draft::new(&self.failures) };
         for link in draft.links.iter_mut().filter(|link| link.error_rate == 0.0) {
             link.error_rate = self.error_rate;
         }
@@ -65,7 +66,7 @@ impl TopologyOptions for FileConfig {
             nodes.iter_mut().filter(|node| node.kind == NodeKind::Host).for_each(|host| host.kind = NodeKind::Relay);
             let graph = Graph::new(nodes, draft.links.clone(), Vec::new())?;
             for relay in self.relays.hosts("topology.relays", &graph)? {
-                draft.nodes[relay.0 as usize].kind = NodeKind::Relay;
+                draft.nodes[relay].kind = NodeKind::Relay;
             }
         }
         let hosts = draft.nodes.iter().filter(|node| node.kind.has_endpoint()).count();

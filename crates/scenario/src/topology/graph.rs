@@ -2,16 +2,17 @@
 
 use crate::diagnostic::Diagnostic;
 use backwater_engine::Rate;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_fabric::ids::{NodeId, PortIx};
-use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec, Nodes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A fabric with unique names, in which every host that has not failed reaches every other such
 /// host.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Hosts and switches. A [`NodeId`] is an index into this list.
-    pub nodes: Vec<NodeSpec>,
+    /// Hosts and switches.
+    pub nodes: Nodes,
     /// Full-duplex links, including parallel ones. A node's ports are numbered in the order of its
     /// links.
     pub links: Vec<LinkSpec>,
@@ -19,7 +20,7 @@ pub struct Graph {
     pub notes: Vec<String>,
     ids: BTreeMap<String, NodeId>,
     /// Peer and link of each port, by node.
-    ports: Vec<Vec<(NodeId, usize)>>,
+    ports: IndexVec<NodeId, Vec<(NodeId, usize)>>,
     /// Port names that the topology gives.
     pub port_names: BTreeMap<(NodeId, PortIx), String>,
     /// Failed nodes. They keep their ids, but have no links.
@@ -32,39 +33,38 @@ impl Graph {
     ///
     /// # Errors
     /// All errors, with the path `topology`.
-    pub fn new(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, notes: Vec<String>) -> Result<Graph, Vec<Diagnostic>> {
-        Graph::with_failed(nodes, links, notes, BTreeSet::new())
+    pub fn new(nodes: impl Into<Nodes>, links: Vec<LinkSpec>, notes: Vec<String>) -> Result<Graph, Vec<Diagnostic>> {
+        Graph::with_failed(nodes.into(), links, notes, BTreeSet::new())
     }
 
     /// Like [`Graph::new`], with failed nodes, which need no link.
     pub(super) fn with_failed(
-        nodes: Vec<NodeSpec>,
+        nodes: Nodes,
         links: Vec<LinkSpec>,
         notes: Vec<String>,
         failed: BTreeSet<NodeId>,
     ) -> Result<Graph, Vec<Diagnostic>> {
         let mut errors = Vec::new();
         let mut ids = BTreeMap::new();
-        for (i, node) in nodes.iter().enumerate() {
+        for (id, node) in nodes.enumerate() {
             if node.name.is_empty() {
-                errors.push(error(format!("node {i} has an empty name")));
-            } else if ids.insert(node.name.clone(), NodeId(i as u32)).is_some() {
+                errors.push(error(format!("node {} has an empty name", id.0)));
+            } else if ids.insert(node.name.clone(), id).is_some() {
                 errors.push(error(format!("two nodes are called \"{}\"", node.name)));
             }
         }
-        let mut ports = vec![Vec::new(); nodes.len()];
+        let mut ports = IndexVec::from(vec![Vec::new(); nodes.len()]);
         for (i, link) in links.iter().enumerate() {
-            let (a, b) = (link.a.0 as usize, link.b.0 as usize);
-            if a >= nodes.len() || b >= nodes.len() {
+            if link.a.max(link.b).index() >= nodes.len() {
                 errors.push(error(format!("link {i} ends at a node that does not exist")));
-            } else if a == b {
-                errors.push(error(format!("link {i} links \"{}\" to itself", nodes[a].name)));
+            } else if link.a == link.b {
+                errors.push(error(format!("link {i} links \"{}\" to itself", nodes[link.a].name)));
             } else {
-                ports[a].push((link.b, i));
-                ports[b].push((link.a, i));
+                ports[link.a].push((link.b, i));
+                ports[link.b].push((link.a, i));
             }
         }
-        for ((id, node), ports) in (0..).map(NodeId).zip(&nodes).zip(&ports) {
+        for ((id, node), ports) in nodes.enumerate().zip(&ports) {
             // A switch may have no link if nodes have failed, because all its neighbours may be
             // among these.
             let needs_link = if node.kind.has_endpoint() { !failed.contains(&id) } else { failed.is_empty() };
@@ -76,10 +76,10 @@ impl Graph {
                 errors.push(error(format!("\"{name}\" has {count} ports; at most {most} are supported")));
             }
         }
-        let hosts = (0..).map(NodeId).zip(&nodes).filter(|(_, node)| node.kind.has_endpoint());
-        if hosts.clone().count() == 0 {
+        let hosts = || nodes.enumerate().filter(|(_, node)| node.kind.has_endpoint());
+        if hosts().count() == 0 {
             errors.push(error("has no host"));
-        } else if hosts.clone().all(|(id, _)| failed.contains(&id)) {
+        } else if hosts().all(|(id, _)| failed.contains(&id)) {
             errors.push(error("all hosts have failed"));
         }
         if errors.is_empty() {
@@ -93,7 +93,7 @@ impl Graph {
 
     /// Names the ports at the two ends of each link.
     pub(super) fn name_ports(&mut self, names: &[[Option<String>; 2]]) {
-        for (node, ports) in (0..).map(NodeId).zip(&self.ports) {
+        for (node, ports) in self.ports.enumerate() {
             for (port, (_, link)) in (0..).map(PortIx).zip(ports) {
                 let end = usize::from(self.links[*link].a != node);
                 self.port_names.extend(names[*link][end].clone().map(|name| ((node, port), name)));
@@ -137,7 +137,7 @@ impl Graph {
         wanted: &str,
         fits: impl Fn(NodeKind) -> bool,
     ) -> Result<NodeId, Diagnostic> {
-        let kind = |node: NodeId| self.nodes[node.0 as usize].kind;
+        let kind = |node: NodeId| self.nodes[node].kind;
         match self.node(name) {
             Some(id) if self.failed.contains(&id) => {
                 Err(Diagnostic::error(path, format!("\"{name}\" has failed (topology.failed_nodes)")))
@@ -156,12 +156,12 @@ impl Graph {
 
     /// Returns the name of `node`.
     pub fn name(&self, node: NodeId) -> &str {
-        &self.nodes[node.0 as usize].name
+        &self.nodes[node].name
     }
 
     /// True if `node` is a host, relaying or not.
     pub fn is_host(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].kind.has_endpoint()
+        self.nodes[node].kind.has_endpoint()
     }
 
     /// True if `node` has failed before the run.
@@ -171,7 +171,7 @@ impl Graph {
 
     /// Returns the nodes that have not failed, in ascending order of id.
     fn alive(&self) -> impl Iterator<Item = NodeId> {
-        (0..self.nodes.len() as u32).map(NodeId).filter(|node| !self.failed.contains(node))
+        self.nodes.ids().filter(|node| !self.failed.contains(node))
     }
 
     /// Returns the hosts that have not failed, in ascending order of id.
@@ -187,13 +187,13 @@ impl Graph {
     /// Returns the nodes of a kind, or of all kinds, that have not failed, in ascending order of
     /// id. Hosts that relay count as hosts.
     pub fn of_kind(&self, kind: Option<NodeKind>) -> impl Iterator<Item = NodeId> {
-        self.alive().filter(move |node| is_of(self.nodes[node.0 as usize].kind, kind))
+        self.alive().filter(move |node| is_of(self.nodes[*node].kind, kind))
     }
 
     /// Returns peer and link (an index into [`Graph::links`]) of each port of `node`, in port
     /// order.
     pub fn ports(&self, node: NodeId) -> &[(NodeId, usize)] {
-        &self.ports[node.0 as usize]
+        &self.ports[node]
     }
 
     /// Returns the switch at `host`'s first port, or `None` if the peer is a host. Hosts with the

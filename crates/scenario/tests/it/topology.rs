@@ -43,7 +43,7 @@ fn fat_trees_have_k_cubed_over_four_hosts() {
         for switch in graph.switches() {
             assert_eq!(graph.ports(switch).len() as u32, k, "{}", graph.name(switch));
         }
-        let wiring = Wiring::new(&graph.nodes.clone().into(), &graph.links);
+        let wiring = Wiring::new(&graph.nodes, &graph.links);
         let layers = ["h0", "edge0", "agg0", "core0"].map(|name| wiring.layer(graph.node(name).unwrap()));
         assert_eq!(layers, [0, 1, 2, 3]);
     }
