@@ -9,7 +9,7 @@ from typing import Any
 
 from backwater import _core
 
-# Tables with inner tables that have a `kind`.
+# Tables whose inner tables are listed, too.
 _OUTER = ("switch", "host")
 
 

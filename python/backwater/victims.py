@@ -315,7 +315,7 @@ def causes(result: ResultDirectory) -> View:
     return View("Ports that caused PAUSE", headers, rows, text_columns=3, note=_note(frame))
 
 
-ENDING: Final = "A port causes PAUSE as long as more traffic arrives than its link can carry."
+ENDING: Final = "A port causes PAUSEs when more traffic arrives than its link can carry."
 
 
 def _note(frame: pl.DataFrame) -> str:

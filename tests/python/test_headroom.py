@@ -391,9 +391,9 @@ def test_invalid_files_are_reported(tmp_path: Path) -> None:
         ("[]", "must be a table of tables"),
         ('{"PORT": {\n"a": {"mtu": "1",\n"mtu": "2"}}}', ":3: PORT|a|mtu: already defined in line 2"),
         ('{"PORT":\n{"a": {\n}}}', ":2: PORT|a: speed is missing"),
-        ("[" * 100_000, "not a configuration"),
-        ('{"PORT": ' + "1" * 5000 + "}", "not a configuration"),
-        ('{"PORT": "\\ud800"}', "not a configuration"),
+        ("[" * 100_000, "cannot be read"),
+        ('{"PORT": ' + "1" * 5000 + "}", "cannot be read"),
+        ('{"PORT": "\\ud800"}', "cannot be read"),
         ("\udcff", "not UTF-8 text"),
     ):
         path.write_bytes(text.encode("utf-8", errors="surrogateescape"))

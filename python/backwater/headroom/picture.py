@@ -77,5 +77,5 @@ def chips(plans: Sequence[tuple[Chip, HeadroomPlan]]) -> str:
         **style.CHART_SIZE,
     }
     classes = style.counted(plans[0][1].switch.classes, "lossless class")
-    note = f"{classes}; line: time in which all ports fill the buffer"
+    note = f"{classes}; line: time in which all ports fill the buffer at line rate"
     return vega.svg(vega.themed(drawn, "Buffer of switching chips", note))

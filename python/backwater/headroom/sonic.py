@@ -150,7 +150,7 @@ def read(path: Path, lookup: Path | None = None) -> Config:
     except json.JSONDecodeError as error:
         raise SonicError([f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}"]) from None
     except (ValueError, RecursionError) as error:  # huge numbers, deep nesting
-        raise SonicError([f"{path}: not a configuration: {error}"]) from None
+        raise SonicError([f"{path}: cannot be read: {error}"]) from None
     if not isinstance(tables, dict):
         raise SonicError([f"{path}: must be a table of tables, like config_db.json"])
     rows = _lookup(lookup) if lookup is not None else None

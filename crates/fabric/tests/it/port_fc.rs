@@ -464,7 +464,7 @@ fn no_guarantee_where_the_papers_argument_fails() {
     small.switch.buffer = Bytes(bound - 1);
     assert_eq!(
         guarantee(&small, &[]).1,
-        format!("the ports of a switch can hold {bound} B in total, but its buffer has {} B", bound - 1)
+        format!("the ports of a switch may hold up to {bound} B together, but its buffer has {} B", bound - 1)
     );
     let endless = PortFcConfig { xoff: 1e6, xon: 0.0, ..Default::default() };
     assert!(!guarantee(&network(8, 1, endless), &[]).0);

@@ -265,8 +265,8 @@ fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
     }
 }
 
-/// A packet joins the queue of a closed root at 100 ns. It counts as delayed by a PAUSE until the
-/// root opens.
+/// A packet joins the isolation queue of a paused root at 100 ns. The packet counts as delayed by a
+/// PAUSE until the RESUME.
 #[test]
 fn time_in_a_closed_isolation_queue_is_logged() {
     let mut line = Line::new(PyrrhaConfig::default());

@@ -200,8 +200,8 @@ impl TrafficOptions for IncastConfig {
         }
         let mean = self.mean(&load);
         let capacity: f64 = receivers.iter().map(|&host| part.scene.graph.host_rate(host).bps() as f64).sum();
-        // Mean picoseconds between bursts; `None` for a single burst.
         let from_load = self.load.map(|load| mean * 8e12 / (load * capacity));
+        // Mean picoseconds between bursts; `None` for a single burst.
         let period = self.period.map(|period| period.ps() as f64).or(from_load);
         let most = f64::from(self.bursts.unwrap_or(u32::MAX));
         let expected = period.map_or(1.0, |period| (part.length().ps() as f64 / period).ceil().min(most));

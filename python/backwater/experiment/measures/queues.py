@@ -52,7 +52,7 @@ class QueueMeasure(StatisticMeasure, Queue):
 class SettlingMeasure(ResultMeasure, Queue):
     """The time from the beginning of a window until a queue stays short, in µs.
 
-    From the first sample after that time, every sample of the window is at most `below`. The measure is 0 if no sample
+    From that time on, every sample of the window is at most `below`. The measure is 0 if no sample
     exceeds `below`. Only the simulated part of the window has samples.
 
     Attributes:

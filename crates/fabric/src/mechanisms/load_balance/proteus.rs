@@ -81,8 +81,9 @@ pub struct ProteusConfig {
     /// Default: a base round-trip time of the network.
     pub move_interval: Option<Duration>,
     /// Delay advantage above which a flow also moves to a better path, if the gap to its last
-    /// packet exceeds the advantage. Default 1 us, as `burden`; an option of the re-implementation
-    /// has 6 us, more than the gap between two packets of a flow of 2 Gb/s.
+    /// packet exceeds the advantage. Default 1 us, as `burden`. An option of the re-implementation
+    /// has 6 us; a flow of 2 Gb/s would then never move, because the gaps between its packets are
+    /// shorter.
     pub gain: Duration,
     /// Queueing delay above which a path counts as stopped, wherever its packets wait: the
     /// cumulative sojourn time. Default: only paths stopped at the edge itself count (the

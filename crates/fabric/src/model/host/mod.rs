@@ -292,7 +292,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         is_ready && endpoint.lanes[ix].turns.next() == Side::Own
     }
 
-    /// Charges a packet of `wire` bytes from a queue to the queues' turn at `port`.
+    /// Counts a packet of `wire` bytes that left a queue of `port` in the turn of the queues.
     pub(crate) fn charge_queues_turn(&mut self, port: PortIx, wire: u16) {
         let scheduler = self.env.fabric.spec.host.scheduler;
         self.node.endpoint_mut().lanes[port].turns.charge(Side::Queues, wire.into(), scheduler);

@@ -196,7 +196,7 @@ impl FlowControlOptions for PortFcConfig {
         let need = switch::need(self, site);
         if need > site.buffer {
             return Err(format!(
-                "the ports of a switch can hold {need} B in total, but its buffer has {} B",
+                "the ports of a switch may hold up to {need} B together, but its buffer has {} B",
                 site.buffer
             ));
         }
