@@ -228,7 +228,7 @@ def test_a_damaged_record_is_reported(done: Path) -> None:
 def test_a_number_that_is_not_finite_is_damage(done: Path, number: str) -> None:
     path = done.parent / "data" / "fig1.paper.json"
     path.write_text(re.sub(r'("cpu_seconds"): [^,]*', rf"\1: {number}", path.read_text(), count=1))
-    with pytest.raises(DamagedError, match=r"fig1.paper.json cannot be read: points.0.cpu_seconds: Input should be "):
+    with pytest.raises(DamagedError, match=r"fig1.paper.json (cannot be read: points.0.cpu_seconds|is damaged)"):
         recorded(done)
 
 

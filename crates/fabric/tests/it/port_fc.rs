@@ -399,7 +399,7 @@ fn need(spec: &NetworkSpec) -> u64 {
     tiny.switch.buffer = Bytes(1);
     let reason = guarantee(&tiny, &[]).1;
     reason
-        .split("hold ")
+        .split("hold up to ")
         .nth(1)
         .and_then(|rest| rest.split(' ').next()?.parse().ok())
         .unwrap_or_else(|| panic!("{reason}"))
