@@ -37,8 +37,9 @@ _ABOUT: Final = (
     "for details that the paper leaves open. A table without this column has only one reading.",
     "* **bound**: the value of the claim if every flow of the paper's scheme took only as long as on an idle network. "
     "Values of other schemes are unchanged.",
-    "* **reference**: the value of the claim if the paper's scheme is replaced by an ideal. The ideal has the same "
-    "traffic, no congestion control, and buffers that hold all packets. Its value is not a bound. "
+    "* **reference**: the value of the claim if the paper's scheme is replaced by an ideal, which `choices.toml` "
+    "defines: the same traffic without congestion control, in buffers that hold all packets. Its value is not a "
+    "bound. "
     "A table without this column has no such runs.",
 )
 
