@@ -143,7 +143,7 @@ def picture(schemes: Schemes, found: Sequence[Outcome]) -> Spec:
         ({"type": "point", "filled": True, "size": 70, "opacity": 1}, {"x": x}),
     ]
     layers = [{"mark": mark, "encoding": {**of_scheme, **at}} for mark, at in marks]
-    header = {"labelAngle": 0, "labelAlign": "left"}
+    header = {"labelAngle": 0, "labelAlign": "right"}
     chart = {
         "data": vega.inline(pl.DataFrame(rows)),
         "facet": {"row": field("slot:N", title=None, sort=slots, header=header)},
