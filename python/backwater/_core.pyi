@@ -38,7 +38,7 @@ __all__ = [
 SCHEMA_VERSION: Final[int]
 # Causes of drops: keys of `drops` in `run.json`.
 DROP_CAUSES: Final[tuple[str, ...]]
-# Version of the viewer's files, increased with every change of their format.
+# Version of the viewer's files: that of their format, and the columns of flows that they list.
 VIEW_VERSION: Final[str]
 # Index of the viewer's files, their source tables, and their names.
 VIEW_INDEX: Final[str]

@@ -46,9 +46,10 @@ pub(crate) fn columns(path: &Path) -> Result<Map<String, Value>, ExportError> {
     let metadata = file.metadata().file_metadata();
     let stated = metadata.key_value_metadata().into_iter().flatten().find(|pair| pair.key == "columns");
     let mut meanings: Map<String, Value> = match stated.and_then(|pair| pair.value.as_ref()) {
-        Some(text) => {
-            serde_json::from_str(text).map_err(|error| read_error(path)(ParquetError::External(error.into())))?
-        }
+        Some(text) => serde_json::from_str(text).map_err(|error| ExportError::Read {
+            path: path.into(),
+            cause: format!("the meanings of the columns cannot be read: {error}; run the scenario again"),
+        })?,
         None => Map::new(),
     };
     let names = metadata.schema().get_fields().iter().map(|column| column.name());

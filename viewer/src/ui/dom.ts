@@ -53,7 +53,7 @@ export function button(label: string, key: string, act: () => void, more: Attrib
 export const link = (label: string, key: string, act: () => void, title?: string): HTMLElement =>
   button(label, key, act, { class: "link", title });
 
-/** Creates buttons of which one is pressed, from values, labels and titles. */
+/** Creates buttons of which at most one is pressed, from values, labels and titles. */
 export function segments<T extends string>(
   name: string,
   label: string,

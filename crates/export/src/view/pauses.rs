@@ -23,7 +23,7 @@ use std::path::Path;
 const BINS: u64 = 1 << 12;
 /// Bins in a chunk.
 const CHUNK: u32 = 64;
-/// Length of the list of causes.
+/// Maximum length of the list of ports that caused pauses.
 const MOST: usize = 1000;
 /// Placeholder for an unknown number.
 const UNKNOWN: i32 = -1;
