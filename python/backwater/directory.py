@@ -66,7 +66,8 @@ def read_summary(directory: Path) -> dict[str, Any]:
     content, mark, checksum = _read(path).rpartition(_CHECKSUM)
     if not mark:
         raise DamagedError(
-            f"{path} has no checksum: it is damaged, or an earlier version of Backwater wrote it; run the scenario again"
+            f"{path} has no checksum: it is damaged, or an earlier version of Backwater wrote it; "
+            "run the scenario again"
         )
     if checksum != b"%d\n}\n" % zlib.crc32(content):
         raise DamagedError(f"{path} is damaged: its checksum is wrong")

@@ -134,7 +134,9 @@ def test_every_flipped_byte_of_the_summary_is_noticed(result_directory: Path) ->
 
 def test_a_summary_without_a_checksum_is_refused(result_directory: Path) -> None:
     (result_directory / "run.json").write_text("{}")
-    with pytest.raises(ResultError, match=r"run\.json has no checksum: it is damaged, or an earlier version of Backwater wrote it"):
+    with pytest.raises(
+        ResultError, match=r"run\.json has no checksum: it is damaged, or an earlier version of Backwater wrote it"
+    ):
         Result.load(result_directory)
 
 

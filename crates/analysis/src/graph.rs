@@ -30,7 +30,7 @@ impl QueueGraph {
     pub fn new(case: &Case, protocol: &dyn Protocol) -> QueueGraph {
         let mut graph = QueueGraph {
             queues: Vec::new(),
-            of_flow: IndexVec::default(),
+            of_flow: Vec::with_capacity(case.flows().len()).into(),
             flows: Vec::new(),
             of_port: BTreeMap::new(),
             signalled: Vec::new(),

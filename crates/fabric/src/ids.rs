@@ -61,6 +61,7 @@ impl QueueIx {
     }
 }
 
+// As a number: messages of the audit contain it.
 impl fmt::Debug for QueueIx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -48,7 +48,10 @@ def fct(flows: pl.DataFrame) -> View:
 def fct_by_role(flows: pl.DataFrame) -> list[View]:
     """Returns flow completion times by role, if there is an incast."""
     rows = _fct_rows(tables.fct_by_role(flows))
-    note = "Vulnerable flows share a port with at least probes.vulnerable_share (default 0.1) of an incast's traffic."
+    note = (
+        "Vulnerable flows share a port, other than that to the receiver, with at least probes.vulnerable_share "
+        "(default 0.1) of an incast's traffic."
+    )
     return [View("Flow completion times by role", ("role", *_FCT_HEADERS), rows, note=note)] if rows else []
 
 

@@ -60,6 +60,10 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
     let mut report = |node: NodeId, what: String| {
         violations.push(Violation::new(simulation.now(), fabric.name(node), what));
     };
+    let list = |pauses: &BTreeSet<PauseScope>| {
+        let names: Vec<_> = pauses.iter().map(|scope| format!("{scope:?}")).collect();
+        if names.is_empty() { "nothing".into() } else { names.join(", ") }
+    };
     let quiet = simulation.is_quiet();
     // A failed link may have lost a RESUME. Nodes relay PAUSEs, so state may be left at any node.
     let is_whole = !simulation.nodes().any(|node| node.ports().iter().any(Port::is_down));
@@ -95,7 +99,12 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
                 if sent != obeyed {
                     report(
                         node.id,
-                        format!("port {} has paused {sent:?}, but its peer obeys PAUSEs of {obeyed:?}", port.ix.0),
+                        format!(
+                            "port {} has paused {}, but its peer has stopped {}",
+                            port.ix.0,
+                            list(&sent),
+                            list(&obeyed)
+                        ),
                     );
                 }
             }

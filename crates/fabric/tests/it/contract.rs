@@ -203,7 +203,8 @@ proptest! {
     /// the packet that crossed the threshold.
     #[test]
     fn a_stopped_queue_still_has_its_headroom(
-        operations in operations(), room in 1u64..200_000, ingress in (0..PORTS as u16).prop_map(PortIx), class in 2u8..4,
+        operations in operations(), room in 1u64..200_000,
+        ingress in (0..PORTS as u16).prop_map(PortIx), class in 2u8..4,
     ) {
         for config in HeadroomConfig::all().into_iter().filter(|config| config.facts().is_lossless) {
             let fabric = Fabric::new(switch_spec(&config, room)).unwrap();

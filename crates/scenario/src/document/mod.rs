@@ -322,7 +322,10 @@ fn integer(digits: &str, radix: u32) -> Result<Value, String> {
     i64::from_str_radix(digits, radix)
         .map(Value::from)
         .or_else(|_| u64::from_str_radix(digits, radix).map(Value::from))
-        .map_err(|_| format!("{digits} is out of range; must be from {} to {}", i64::MIN, u64::MAX))
+        .map_err(|_| match digits.strip_prefix('-') {
+            Some(_) => format!("{digits} is too small; must be at least {}", i64::MIN),
+            None => format!("{digits} is too large; must be at most {}", u64::MAX),
+        })
 }
 
 /// Returns the message about an index that a list of `length` entries does not have.

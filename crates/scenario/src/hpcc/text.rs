@@ -1,7 +1,7 @@
 //! Lines, tokens and exact numbers.
 
 use super::in_file;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
 use std::fmt::Display;
 
@@ -86,7 +86,7 @@ impl<'a> Errors<'a> {
 
     pub(super) fn into_list(mut self) -> Vec<Diagnostic> {
         if let (Some(last), more @ 1..) = (self.list.last_mut(), self.left_out) {
-            last.hint = Some(format!("{more} more errors of this file are not shown"));
+            last.hint = Some(format!("not shown: {} of this file", counted(more, "more error")));
         }
         self.list.sort_by_key(|error| (error.line, error.column));
         self.list

@@ -64,8 +64,8 @@ pub(super) fn interfaces(
         }
     }
     for ((node, port), name) in &names {
-        let ports = names.range((*node, PortIx(port.0 + 1))..=(*node, PortIx::NONE));
-        if let Some(((_, other), _)) = ports.into_iter().find(|(_, other)| *other == name) {
+        let mut ports = names.range((*node, PortIx(port.0 + 1))..).take_while(|((of, _), _)| of == node);
+        if let Some(((_, other), _)) = ports.find(|(_, other)| *other == name) {
             let node = graph.name(*node);
             let message = format!("ports {} and {} of \"{node}\" have the same name, \"{name}\"", port.0, other.0);
             let path = if interfaces.is_empty() { "topology.links" } else { "interfaces" };

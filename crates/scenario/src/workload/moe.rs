@@ -111,7 +111,8 @@ impl TrafficOptions for MoeConfig {
         part.sound()?;
         let hottest = self.popularity.iter().copied().fold(0.0, f64::max) / self.popularity.iter().sum::<f64>();
         part.note(format!(
-            "{} of {}; each host sends {} per iteration in {}; the most popular expert of a group has {} % of the popularity",
+            "{} of {}; each host sends {} per iteration in {}; the most popular expert of a group has {} % of the \
+             popularity",
             counted(groups.len(), "group"),
             counted(experts, "host"),
             self.bytes,

@@ -291,7 +291,7 @@ fn at_most_fifty_errors_of_a_file_are_shown() {
     let text = format!("1000\n{}", "0 0 3 100 10 2\n".repeat(1000));
     let errors = read_flows(&text, "f", None).unwrap_err();
     assert_eq!(errors.len(), 50);
-    assert_eq!(errors[49].hint.as_deref(), Some("950 more errors of this file are not shown"));
+    assert_eq!(errors[49].hint.as_deref(), Some("not shown: 950 more errors of this file"));
 }
 
 #[test]

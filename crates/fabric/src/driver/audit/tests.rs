@@ -97,7 +97,7 @@ fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
 #[test]
 fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
     let close = |node: &mut Node| assert!(node.io.ports[PortIx(0)].close(QueueIx(3), Time::ZERO, PortId(0).into()));
-    let what = "port 0 has paused {}, but its peer obeys PAUSEs of {Queue(3)}";
+    let what = "port 0 has paused nothing, but its peer has stopped Queue(3)";
     assert_eq!(complaints(AT_REST, HOST, close), complaint("s0", what));
     assert_eq!(complaints(UNDER_WAY, HOST, close), []);
 }
@@ -145,7 +145,7 @@ fn under(fixed: Fixed, at_us: u64) -> Vec<(String, String)> {
 fn a_pause_that_nobody_obeys_is_found_once_all_is_quiet() {
     let scope = PauseScope::Flow(FlowId(7), crate::frame::Direction::Data);
     let fixed = Fixed { pauses: vec![(PortIx(1), scope)], ..Default::default() };
-    let what = "port 1 has paused {Flow(FlowId(7), Data)}, but its peer obeys PAUSEs of {}";
+    let what = "port 1 has paused Flow(FlowId(7), Data), but its peer has stopped nothing";
     assert_eq!(under(fixed.clone(), AT_REST), complaint("s0", what));
     assert_eq!(under(fixed, UNDER_WAY), []);
 }

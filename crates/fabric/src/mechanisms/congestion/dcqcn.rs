@@ -3,8 +3,8 @@
 //!
 //! Two variants of the reaction point exist. The paper's variant cuts the rate on every CNP and
 //! recovers by a timer and a byte counter. The variant of ConnectX firmware, of the HPCC simulator
-//! and of its descendants checks for CNPs at fixed intervals. Only firmware has a byte counter by
-//! default. This module implements both: a `decrease_interval` of zero cuts at once.
+//! and of its descendants checks for CNPs at fixed intervals. Of these, only firmware has a byte
+//! counter by default. This module implements both: a `decrease_interval` of zero cuts at once.
 //!
 //! Without `repace`, no timer events are needed: a flow's clocks catch up when a CNP or ACK
 //! arrives, or a packet is sent. Between these events, nothing depends on the clocks.

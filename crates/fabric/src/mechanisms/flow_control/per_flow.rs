@@ -270,8 +270,8 @@ impl FlowControlAccounts for PerFlow {
     fn leftover(&self) -> Option<String> {
         let kept = |lines: &Lines| lines.lines.iter().filter(|line| line.flow.is_some() && !line.lives_here).count();
         let of_port = |(port, lines)| Some((port, kept(lines))).filter(|(_, kept)| *kept > 0);
-        let (port, kept) = self.ports.iter().enumerate().find_map(of_port)?;
-        Some(format!("queues that port {port} still keeps for flows without packets: {kept}"))
+        let (port, kept) = self.ports.enumerate().find_map(of_port)?;
+        Some(format!("queues that port {} still keeps for flows without packets: {kept}", port.0))
     }
 
     fn most_queues_used(&self) -> u16 {

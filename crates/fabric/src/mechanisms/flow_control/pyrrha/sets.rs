@@ -81,6 +81,7 @@ impl Sets {
     /// Records a packet that joined `queue`, in the set `number` if the queue is not the ordinary
     /// queue.
     pub(super) fn add(&mut self, queue: QueueIx, number: Option<usize>) {
+        // Adds a lane if the queue is new.
         self.lanes.get_or_default(queue);
         if let Some(number) = number {
             self.known[number].packets += 1;

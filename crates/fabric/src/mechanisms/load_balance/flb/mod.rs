@@ -62,8 +62,8 @@ pub enum DelayOf {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rerouting {
-    /// Delay < now, and met - delay < gap: the packet overtakes no packet of its flow (section
-    /// 3.1).
+    /// Delay < now, and max(0, met - delay) < gap: the packet overtakes no packet of its flow
+    /// (section 3.1).
     #[default]
     KeepOrder,
     /// 0 < now - delay < gap, literally as in Algorithm 1. This rule counts bytes that drained

@@ -130,7 +130,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
         &["s.toml:13:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: the ports of a switch \
-            can hold 5633272 B in total, but its buffer has 5000000 B"],
+            may hold up to 5633272 B together, but its buffer has 5000000 B"],
     ),
     (
         TOPOLOGY_TO_SWITCH,

@@ -259,8 +259,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "seed = 7",
         "seed = 99999999999999999999",
-        &["s.toml:4:8: error: run.seed: 99999999999999999999 is out of range; must be from -9223372036854775808 to \
-            18446744073709551615"],
+        &["s.toml:4:8: error: run.seed: 99999999999999999999 is too large; must be at most 18446744073709551615"],
     ),
     // Invalid TOML.
     ("leaves = 2", "leaves = 2\nleaves = 3", &["s.toml:11:1: error: invalid TOML: duplicate key (leaves)"]),
