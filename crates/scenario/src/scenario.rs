@@ -211,8 +211,8 @@ pub struct ProbesConfig {
     /// Time between two checks for deadlocks (cyclic waits); "0 s" disables the checks. Default 100
     /// us.
     pub deadlock_check: Duration,
-    /// Threshold for vulnerable flows, 0 to 1. If a port, other than that to the receiver, carries at
-    /// least this share of an incast's traffic, all other flows through the port are vulnerable.
+    /// Threshold for vulnerable flows, 0 to 1. If a port, other than that to the receiver, carries
+    /// at least this share of an incast's traffic, all other flows through the port are vulnerable.
     /// Default 0.1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub vulnerable_share: f64,
