@@ -198,10 +198,7 @@ fn names_are_given_once_and_options_are_tables() {
     let refused = |result: Result<(), Diagnostic>| result.unwrap_err().message;
     let message = refused(LoadBalanceConfig::register::<Toy>("toy-twice", "2"));
     assert!(
-        message.starts_with(
-            "mechanism \"toy-twice\": the name is already in use (used names: ecmp, \
-        "
-        ),
+        message.starts_with("mechanism \"toy-twice\": the name is already in use (used names: ecmp, "),
         "{message}"
     );
     assert!(refused(LoadBalanceConfig::register::<Toy>("spray", "1")).contains("the name is already in use"));

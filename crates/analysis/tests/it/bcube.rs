@@ -225,14 +225,7 @@ fn port_fc_can_block_innocently() {
     let own = "the queue of the server's own packets towards s0:2, 2 switches ahead";
     assert_eq!(
         queues,
-        [
-            "s0:2: the queue of packets relayed to s5:2".into(),
-            format!("h0:0: {own}"),
-            format!(
-                "h1:0: \
-        {own}"
-            )
-        ]
+        ["s0:2: the queue of packets relayed to s5:2".into(), format!("h0:0: {own}"), format!("h1:0: {own}")]
     );
     assert_eq!((found.causes[0].paused_flows, found.causes[0].innocent_flows), (3, 2));
     assert!(found.deadlock_free && found.overflows.is_empty());

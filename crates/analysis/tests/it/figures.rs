@@ -89,8 +89,7 @@ fn figure_13_the_queues_of_pyrrha() {
         "A1: the isolation queue of B1",
         "A1: the output queue",
         "B1: the isolation queue of C1",
-        "B1: the \
-        output queue",
+        "B1: the output queue",
         "C1: the isolation queue of A1",
         "C1: the output queue",
     ];

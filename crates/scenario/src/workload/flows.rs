@@ -124,8 +124,7 @@ mod tests {
             ("{ kind = \"flows\", flows = [] }", "traffic[0].flows: must not be empty"),
             (
                 "{ kind = \"flows\", flows = [{ src = \"h0\", dst = \"h1\", bytes = \"0 B\", class = 9, data_via = \
-                 [\"lef0\"], ack_via = \
-             [\"h3\"] }] }",
+                 [\"lef0\"], ack_via = [\"h3\"] }] }",
                 "traffic[0].flows[0].data_via[0]: there is no switch or relay \"lef0\"; did you mean \"leaf0\"?\n\
                  traffic[0].flows[0].ack_via[0]: \
              \"h3\" is a host, not a switch or relay\ntraffic[0].flows[0].bytes: must be at least 1 \

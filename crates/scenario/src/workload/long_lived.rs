@@ -43,8 +43,7 @@ mod tests {
             (
                 "{ kind = \"long-lived\", pairs = [[\"h0\", \"h0\"], [\"h1\", \"hh2\"]] }",
                 "traffic[0].pairs[0][1]: \"h0\" cannot send to itself\ntraffic[0].pairs[1][1]: there is no host \
-                 \"hh2\"; did you mean \
-             \"h12\"?",
+                 \"hh2\"; did you mean \"h12\"?",
             ),
             (
                 "{ kind = \"long-lived\", pairs = [[\"h0\", \"h1\"]] }, { kind = \"long-lived\", role = \"incast\", \

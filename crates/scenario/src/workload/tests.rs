@@ -169,8 +169,7 @@ fn unknown_kinds_are_rejected() {
     check_rejected(&[(
         "{ kind = \"poison\" }",
         "unknown variant `poison`, expected one of `poisson`, `incast`, `permutation`, `all-to-all`, `moe`, \
-         `rack-shuffle`, \
-         `long-lived`, `flows`, `hpcc-flows`",
+         `rack-shuffle`, `long-lived`, `flows`, `hpcc-flows`",
     )]);
 }
 
@@ -178,11 +177,10 @@ fn unknown_kinds_are_rejected() {
 /// burst.
 #[test]
 fn flows_are_in_order_of_start_and_part() {
-    let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\", tag = \"a\" }, { kind = \
-     \"poisson\", sizes = \"alistorage\", load = 0.9 }, \
-                   { kind = \"incast\", degree = 4, size = \"64 KB\", period = \"10 us\", jitter = \"35 us\" }, \
-                   { kind = \"flows\", flows = [{ src = \"h1\", dst = \"h2\", start = \"5 us\" }, { src = \"h0\", dst \
-                       = \"h2\" }] }";
+    let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\", tag = \"a\" }, { kind = \"poisson\", \
+     sizes = \"alistorage\", load = 0.9 }, { kind = \"incast\", degree = 4, size = \"64 KB\", period = \"10 us\", \
+     jitter = \"35 us\" }, { kind = \"flows\", flows = [{ src = \"h1\", dst = \"h2\", start = \"5 us\" }, { src = \
+     \"h0\", dst = \"h2\" }] }";
     let made = try_on(&fabric(), traffic, 2).unwrap();
     let flows: Vec<_> = made.flows().collect();
     assert!(flows.windows(2).all(|pair| (pair[0].start, pair[0].tag) <= (pair[1].start, pair[1].tag)));

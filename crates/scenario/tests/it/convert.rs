@@ -184,8 +184,7 @@ fn errors_in_configurations_have_positions() {
         (
             "KMIN_MAP 3",
             "KMIN_MAP 2",
-            "config.txt:37:1: KMIN_MAP announces 2 pairs of rate and value, but 6 values \
-            follow",
+            "config.txt:37:1: KMIN_MAP announces 2 pairs of rate and value, but 6 values follow",
         ),
         (
             "KMIN_MAP 3 25000000000 100 100000000000 400 400000000000 1600",

@@ -97,21 +97,17 @@ fn errors_in_topology_files_have_positions() {
         (
             "3 x 2",
             "t:1:3: \"x\" is not a number; expected the number of switches, less than the number of nodes, a whole \
-                number \
-                from 0 to 2",
+                number from 0 to 2",
         ),
         (
             "3 -1 2",
-            "t:1:3: \"-1\" is negative; expected the number of switches, less than the number of nodes, a whole \
-                number from \
-                0 to 2",
+            "t:1:3: \"-1\" is negative; expected the number of switches, less than the number of nodes, a whole number \
+                from 0 to 2",
         ),
         (
             "3 1.5 2",
             "t:1:3: \"1.5\" does not consist of digits only; expected the number of switches, less than the number of \
-                nodes, a \
-                whole \
-                number from 0 to 2",
+                nodes, a whole number from 0 to 2",
         ),
         (
             "99999999999999999999 1 2",
@@ -231,22 +227,19 @@ fn errors_in_flow_files_have_positions() {
         (
             "1 2 3\n0 1 10 2",
             Some(FlowDialect::Pyrrha),
-            "f:1:5: the first line must contain the number of flows and at \
-            most one more number",
+            "f:1:5: the first line must contain the number of flows and at most one more number",
         ),
         (
             "1 x\n0 1 10 2",
             None,
-            "f:1:3: \"x\" is not a number; expected the second number of the first line (ignored), a whole number \
-                from 0 \
-                to 18446744073709551615",
+            "f:1:3: \"x\" is not a number; expected the second number of the first line (ignored), a whole number from \
+                0 to 18446744073709551615",
         ),
         (
             "1 2\n0 1 3 10 2",
             None,
             "f:2:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], the same number in every \
-                line; \
-                found 5",
+                line; found 5",
         ),
         ("2\n0 1 3 100 10 2", None, "f:3:1: the header announces 2 flows, but the file ends after 1"),
         ("1\n0 1 3", None, "f:2:1: a flow has 6 columns, <src> <dst> <pg> <dport> <bytes> <start s>; found 3"),
@@ -254,8 +247,7 @@ fn errors_in_flow_files_have_positions() {
             "2\n0 1 10 2\n0 1 10 2 7 8",
             None,
             "f:3:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], the same number in every \
-                line; \
-                found 6",
+                line; found 6",
         ),
         (
             "1\n0 1 3 100 10 2",

@@ -234,14 +234,12 @@ fn errors_of_invalid_topologies() {
         ),
         ("kind = \"dumbbell\"\nleft = 1\nright = 1\ntrunks = 0".into(), "topology.trunks: must be at least 1"),
         (
-            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \
-                \"spin0\"]]"
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"spin0\"]]"
                 .into(),
             "topology.failed_links[0]: there is no node \"spin0\" (did you mean \"spine0\"?)",
         ),
         (
-            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \
-                \"leaf1\"]]"
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"leaf1\"]]"
                 .into(),
             "topology.failed_links[0]: there is no link between \"leaf0\" and \"leaf1\" to fail \
              (each entry removes one link between the two nodes)",
@@ -295,8 +293,7 @@ fn errors_of_invalid_topologies() {
         ),
         (custom("\"a\", \"a\"", "{ a = \"a\", b = \"s\" }"), "topology.hosts[1]: another node is already called \"a\""),
         (
-            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" \
-                }]"
+            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" }]"
             .into(),
             "topology.relays[1]: another node is already called \"a\"\ntopology.relays[2]: another node is already \
                 called \"b\"",
@@ -309,8 +306,7 @@ fn errors_of_invalid_topologies() {
         ),
         (
             custom("\"a\"", "{ a = \"a\", b = \"s\" }, { a = \"s\", b = \"s\" }"),
-            "topology: link 1 links \"s\" to \
-            itself",
+            "topology: link 1 links \"s\" to itself",
         ),
         (
             custom("\"alpha\"", "{ a = \"alpah\", b = \"s\", count = 0 }"),

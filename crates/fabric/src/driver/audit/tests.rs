@@ -72,11 +72,7 @@ fn charged_bytes_without_a_queue_are_found() {
         let standing = if at_us == AT_REST { 0 } else { 21_056 - 12_000 };
         let total = format!("{} B of the buffer charged, but {standing} B in egress queues", standing + 1000);
         let expected = [
-            (
-                "s0",
-                "ingress queue of port 2, class 3: 1000 B charged, but 0 B in egress \
-            queues",
-            ),
+            ("s0", "ingress queue of port 2, class 3: 1000 B charged, but 0 B in egress queues"),
             ("s0", total.as_str()),
         ];
         assert_eq!(found, expected.map(|(place, what)| (place.into(), what.into())));

@@ -64,8 +64,7 @@ fn load_is_a_share_of_the_receivers_link_capacity() {
             let made = flows(
                 &format!(
                     "{{ kind = \"incast\", degree = 8, size = {{ uniform = [\"2 KB\", \"6 KB\"] }}, receivers = \
-                     {receivers}, load = 0.5, \
-                     arrivals = \"{arrivals}\", jitter = \"100 ns\" }}"
+                     {receivers}, load = 0.5, arrivals = \"{arrivals}\", jitter = \"100 ns\" }}"
                 ),
                 200,
             );
@@ -81,11 +80,10 @@ fn load_is_a_share_of_the_receivers_link_capacity() {
 fn incast_mix_of_pyrrha_section_viii() {
     let graph =
         graph("kind = \"leaf-spine\"\nleaves = 10\nspines = 4\nhosts_per_leaf = 16\nuplink_rate = \"400 Gbps\"");
-    let traffic = "{ kind = \"incast\", degree = 720, size = { uniform = [\"43.8 KB\", \"58.4 KB\"], unit = \"1460 \
-     B\" }, receivers = \"h0\", \
-                   senders = \"other-racks\", pick = \"uniform\", load = 0.5, jitter = \"100 ns\" }, \
-                   { kind = \"poisson\", sizes = \"webserver-64k\", load = 0.8, intra_rack = 0.0, exclude_receivers = \
-                       \"incast\", start = \"30 us\" }";
+    let traffic = "{ kind = \"incast\", degree = 720, size = { uniform = [\"43.8 KB\", \"58.4 KB\"], unit = \"1460 B\" \
+     }, receivers = \"h0\", senders = \"other-racks\", pick = \"uniform\", load = 0.5, jitter = \"100 ns\" }, { kind = \
+     \"poisson\", sizes = \"webserver-64k\", load = 0.8, intra_rack = 0.0, exclude_receivers = \"incast\", start = \
+     \"30 us\" }";
     let made = try_on(&graph, traffic, 60).unwrap();
     let rack = |host: NodeId| host.0 / 16;
     let (incast, poisson): (Vec<_>, Vec<_>) = made.flows().partition(|flow| flow.tag == 0);
@@ -163,8 +161,7 @@ proptest! {
         let arrivals = if poisson { "poisson" } else { "periodic" };
         let traffic = format!(
             "{{ kind = \"incast\", degree = {degree}, size = \"webserver-64k\", {limit}load = {load:?}, arrivals = \
-             \"{arrivals}\", \
-             jitter = \"{jitter} ps\" }}"
+             \"{arrivals}\", jitter = \"{jitter} ps\" }}"
         );
         match try_on(&fabric(), &traffic, 1) {
             Ok(made) => prop_assert!(made.flows().all(|flow| flow.src != flow.dst && flow.start < Time::from_ps(MS))),

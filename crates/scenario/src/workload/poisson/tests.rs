@@ -129,8 +129,7 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 1.0 }",
-            "traffic[0].load_of: no flow of host \"h0\" uses an uplink; use \"host-links\" in this \
-                fabric",
+            "traffic[0].load_of: no flow of host \"h0\" uses an uplink; use \"host-links\" in this fabric",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, intra_rack = 1.5 }",
@@ -144,10 +143,9 @@ fn invalid_options_are_rejected() {
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [\"h0\", \"leaf0\", \"x*\", \"h[3\", \
                 \"h[5-3]\"] }",
             "traffic[0].hosts[1]: \"leaf0\" is a switch, not a host\ntraffic[0].hosts[2]: no host matches \"x*\"; the \
-             first \
-         host is called \"h0\"\ntraffic[0].hosts[3]: \"h[3\" is not a valid pattern; write a range of numbers as \
-         `[0-15]`; `*` matches any text\ntraffic[0].hosts[4]: \"h[5-3]\" is not a valid pattern; write a range of \
-         numbers as `[0-15]`; `*` matches any text",
+             first host is called \"h0\"\ntraffic[0].hosts[3]: \"h[3\" is not a valid pattern; write a range of \
+             numbers as `[0-15]`; `*` matches any text\ntraffic[0].hosts[4]: \"h[5-3]\" is not a valid pattern; write \
+             a range of numbers as `[0-15]`; `*` matches any text",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [] }",
@@ -172,8 +170,7 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"incast\" }, { kind = \
-             \"incast\", degree = 1, \
-         size = \"1 KB\" }",
+             \"incast\", degree = 1, size = \"1 KB\" }",
             "traffic[0].exclude_receivers: \"incast\" requires `receivers` in every incast of the scenario; \
              without `receivers`, any host can be the receiver of an incast",
         ),

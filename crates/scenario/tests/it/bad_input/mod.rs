@@ -127,8 +127,7 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
     let cut = |place: &str, what: &str, frame: &str, gbps: u32, times: &str| {
         format!(
             "s.toml:{place}: {what}: {frame} at {gbps} Gbps (\"h0\" to \"leaf0\"), but this framing rounds this time \
-                down to \
-                {times} less"
+                down to {times} less"
         )
     };
     let advice = |remedy: &str| format!("; use framing = \"rocev2\", which is exact, or {remedy}");

@@ -86,8 +86,7 @@ impl Options for PortFcConfig {
         let are_of_b = self.last_xon.is_some() || self.last_xoff.is_some();
         for ((xoff, xon), option) in [(of_a, "xon")].into_iter().chain(are_of_b.then_some((of_b, option_of_b))) {
             let message = format_args!(
-                "the RESUME threshold is {xon} BDPs, but must be from 0 to the PAUSE threshold, {xoff} \
-                    BDPs"
+                "the RESUME threshold is {xon} BDPs, but must be from 0 to the PAUSE threshold, {xoff} BDPs"
             );
             diagnostics.error(!(0.0..=xoff).contains(&xon), option, message);
         }

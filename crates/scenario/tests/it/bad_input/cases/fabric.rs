@@ -95,8 +95,7 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
                 bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
-                { kind \
-                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
+                { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
         ],
     ),
@@ -105,16 +104,14 @@ pub(super) const CASES: &[Case] = &[
         "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
             bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = { \
-            kind = \
-            \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
+            kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = [\"leaf1\", \"spine*\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
             bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = { \
-            kind = \
-            \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
+            kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
     ),
     // leaf1 runs Pyrrha, and uses PFC only with spine1: spine0 and leaf1's hosts also run Pyrrha.
     (
@@ -122,8 +119,7 @@ pub(super) const CASES: &[Case] = &[
         "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
             bytes of an ingress port, so an ingress port above its buffer threshold drops packets; \"leaf1\" sends \
-            PAUSE \
-            frames at this threshold only to neighbours with PFC; raise alpha or xoff"],
+            PAUSE frames at this threshold only to neighbours with PFC; raise alpha or xoff"],
     ),
     (
         "[network]",

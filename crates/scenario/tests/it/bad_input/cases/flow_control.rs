@@ -13,8 +13,7 @@ pub(super) const CASES: &[Case] = &[
                 such as bcube; here switches are linked to each other",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
-                { kind \
-                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
+                { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
         ],
     ),
     (
@@ -25,8 +24,7 @@ pub(super) const CASES: &[Case] = &[
                 PAUSE threshold, 0 BDPs",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
-                { kind \
-                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
+                { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000 BDPs",
             "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: the RESUME threshold is 4 BDPs, but must be \
                 from 0 to the PAUSE threshold, 2 BDPs",
@@ -38,8 +36,7 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
-                { kind \
-                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
+                { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:42: error: switch.flow_control.xon = 7.0: the RESUME threshold is 7 BDPs, but must be from 0 \
                 to the PAUSE threshold, 6 BDPs",
             "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: the RESUME threshold is -1 BDPs, but must be \
@@ -141,8 +138,7 @@ pub(super) const CASES: &[Case] = &[
                 \"ecmp\", and no congestion control that chooses paths, such as mp-rdma",
             "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
                 bytes of an ingress port, so an ingress port above its buffer threshold drops packets; set headroom = \
-                { kind \
-                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
+                { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
         ],
     ),
 ];

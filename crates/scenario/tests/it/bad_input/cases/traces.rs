@@ -34,8 +34,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "pauses = true",
         "pauses = true\ntrace = { nodes = [] }",
-        &["s.toml:38:19: error: probes.trace.nodes: must not \
-        be empty"],
+        &["s.toml:38:19: error: probes.trace.nodes: must not be empty"],
     ),
     (
         "pauses = true",
