@@ -11,7 +11,9 @@ OTHER_COLOUR: Final = "#b8bec6"
 REFERENCE_COLOUR: Final = "#6b7280"
 INK: Final = "#1f2933"
 FAINT: Final = "#e4e7eb"
+GOOD: Final = "#0f7b4f"
 BAD: Final = "#c0261c"
+WARN: Final = "#a15c00"
 
 # Greys of nodes by layer, from hosts to the core. Hues are reserved for single nodes.
 LAYER_COLOURS: Final = ("#eef1f4", "#d3dae1", "#b4bec8", "#93a0ad", "#6b7885")
