@@ -249,8 +249,8 @@ class Summary:
         lines = [f"Audit: {violation}" for violation in self.violations]
         if self.write_error is not None:
             lines.append(
-                f"Stopped by a write error at {style.duration(self.simulated_ps)}; results up to then are complete: "
-                f"{self.write_error}"
+                f"Stopped at {style.duration(self.simulated_ps)} by a write error: {self.write_error}. "
+                "Results up to then are complete."
             )
         if self.deadlock is not None:
             waits = "; ".join(f"{number}. {queue}" for number, queue in enumerate(self.deadlock.cycle, 1))

@@ -130,8 +130,8 @@ def kill_when_some_are_made(store: Store, *words: str, how: signal.Signals = sig
     victims: list[int] = []
 
     def is_killed() -> bool:
-        for process in processes(*words)[:1]:
-            # The process may have ended.
+        # The newest process has the most work left. It may have ended.
+        for process in processes(*words)[-1:]:
             with suppress(ProcessLookupError):
                 os.kill(process, how)
                 victims.append(process)

@@ -388,7 +388,7 @@ def test_invalid_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "config_db.json"
     for text, message in (
         ('{"PORT": {', ":1:11: not JSON"),
-        ("[]", "must be a table of tables"),
+        ("[]", "must be a JSON object of tables"),
         ('{"PORT": {\n"a": {"mtu": "1",\n"mtu": "2"}}}', ":3: PORT|a|mtu: already defined in line 2"),
         ('{"PORT":\n{"a": {\n}}}', ":2: PORT|a: speed is missing"),
         ("[" * 100_000, "cannot be read"),

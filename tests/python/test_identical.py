@@ -60,7 +60,7 @@ def test_an_axis_without_effect_is_reported_once_with_its_settings() -> None:
 
 
 def test_single_places_are_reported_where_an_axis_has_an_effect_elsewhere() -> None:
-    # A small window slows a flow that competes with another, but not a single flow.
+    # A low PAUSE threshold slows a flow that competes with another, but not a single flow.
     meets = '{ src = "h2", dst = "h1", bytes = "20 KB" }'
     axes = f"""
 [axes.traffic]

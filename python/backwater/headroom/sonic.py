@@ -152,7 +152,7 @@ def read(path: Path, lookup: Path | None = None) -> Config:
     except (ValueError, RecursionError) as error:  # huge numbers, deep nesting
         raise SonicError([f"{path}: cannot be read: {error}"]) from None
     if not isinstance(tables, dict):
-        raise SonicError([f"{path}: must be a table of tables, like config_db.json"])
+        raise SonicError([f"{path}: must be a JSON object of tables, such as PORT"])
     rows = _lookup(lookup) if lookup is not None else None
     return _Reader(path, tables, keys, rows).config()
 
