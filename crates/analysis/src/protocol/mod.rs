@@ -91,7 +91,7 @@ impl Queue {
             QueueId::Raised { class, times: 0 } => format!("the queue of class {}", class.0),
             QueueId::Raised { class, times } => {
                 let plural = if *times == 1 { "" } else { "es" };
-                format!("the queue of packets whose class, {}, was raised by {times} class{plural}", class.0)
+                format!("the queue of packets raised from class {} by {times} class{plural}", class.0)
             }
             QueueId::RelayedTo(port) => format!("the queue of packets relayed to {}", case.port(*port).name),
             QueueId::Arriving => "the queue of packets destined for the server".into(),

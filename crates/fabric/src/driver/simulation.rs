@@ -29,8 +29,8 @@ pub use crate::driver::partition::Partition;
 /// Source of a run's flows, in order of start. Each flow must pass [`Fabric::check_flow`].
 pub type FlowSource = Box<dyn Iterator<Item = FlowSpec> + Send>;
 
-/// Maximum number of flows admitted at once. Later flows wait until simulated time reaches their
-/// starts.
+/// Maximum number of flows admitted in one batch, before they start. Later flows wait until
+/// simulated time reaches their starts.
 const ADMITTED_AT_ONCE: usize = 1 << 13;
 
 /// Simulation of a network.

@@ -348,7 +348,7 @@ impl PyrrhaSwitch {
             let Some(isolation) = self.egress[port].get_mut(*root) else { continue };
             let before = std::mem::replace(&mut isolation.heir, heir);
             self.set_state(port, *root, State::SoftMerging, view);
-            // A root can give up again, for another root.
+            // A root that gave up for an earlier heir can give up for another heir.
             before.filter(|_| before != heir).into_iter().for_each(|heir| self.release_unused(heir, view));
         }
         if self.config.soft_merge == SoftMerge::Flush {
