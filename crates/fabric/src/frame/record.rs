@@ -202,15 +202,68 @@ impl<T: Clone> Part<T> {
     }
 }
 
+/// One field of few records, such as the causes of PAUSEs. Records without the field take 4 bytes.
+#[derive(Debug)]
+struct RarePart<T> {
+    /// Position in `items`, per record; [`RarePart::NOWHERE`] if the record has no such field.
+    positions: Vec<u32>,
+    items: Vec<T>,
+    /// Unused positions in `items`.
+    free: Vec<u32>,
+}
+
+impl<T> Default for RarePart<T> {
+    fn default() -> RarePart<T> {
+        RarePart { positions: Vec::new(), items: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> RarePart<T> {
+    const NOWHERE: u32 = u32::MAX;
+
+    fn get(&self, RecordRef(slot): RecordRef) -> Option<&T> {
+        self.positions.get(slot as usize).and_then(|position| self.items.get(*position as usize))
+    }
+
+    fn get_mut(&mut self, RecordRef(slot): RecordRef) -> Option<&mut T> {
+        self.positions.get(slot as usize).and_then(|position| self.items.get_mut(*position as usize))
+    }
+
+    /// Stores `value`, if there is one, in `slot`, which has no value; there are `records` slots.
+    fn set(&mut self, slot: usize, records: usize, value: Option<T>) {
+        let Some(value) = value else { return };
+        if self.positions.len() <= slot {
+            self.positions.resize(records, Self::NOWHERE);
+        }
+        self.positions[slot] = self.free.pop().unwrap_or(self.items.len() as u32);
+        match self.items.get_mut(self.positions[slot] as usize) {
+            Some(item) => *item = value,
+            None => self.items.push(value),
+        }
+    }
+
+    fn clear(&mut self, slot: usize) {
+        if let Some(position) = self.positions.get_mut(slot).filter(|position| **position != Self::NOWHERE) {
+            self.free.push(std::mem::replace(position, Self::NOWHERE));
+        }
+    }
+}
+
+impl<T> HeapBytes for RarePart<T> {
+    fn heap_bytes(&self) -> u64 {
+        self.positions.heap_bytes() + self.items.heap_bytes() + self.free.heap_bytes()
+    }
+}
+
 /// Side records of a shard's frames. Every field has an array of its own, so that a run pays only
-/// for the fields that it uses.
+/// for the fields that it uses. Free records have no fields.
 #[derive(Debug, Default)]
 pub struct Records {
     pauses: Vec<PauseLog>,
     /// Empty until the first stamp, then as long as `pauses`.
     telemetry: Vec<Telemetry>,
-    causes: Part<Causes>,
-    notices: Part<Notice>,
+    causes: RarePart<Causes>,
+    notices: RarePart<Notice>,
     trails: Part<Trail>,
     echoes: Part<Echo>,
     path_headers: Part<PathHeader>,
@@ -222,7 +275,7 @@ pub struct Records {
 impl Records {
     /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let parts = self.causes.0.heap_bytes() + self.notices.0.heap_bytes() + self.trails.0.heap_bytes();
+        let parts = self.causes.heap_bytes() + self.notices.heap_bytes() + self.trails.0.heap_bytes();
         let parts = parts + self.echoes.0.heap_bytes() + self.path_headers.0.heap_bytes() + self.paths.0.heap_bytes();
         let journeys = self.journeys.0.iter().map(HeapBytes::heap_bytes).sum::<u64>();
         let parts = parts + self.journeys.0.heap_bytes() + journeys;
@@ -256,7 +309,6 @@ impl Records {
         if let Some(telemetry) = self.telemetry.get_mut(slot as usize) {
             telemetry.len = 0;
         }
-        self.clear_parts(slot as usize);
         RecordRef(slot)
     }
 
@@ -377,8 +429,8 @@ impl Records {
     }
 
     /// Returns the content of a notice, mutable.
-    pub fn notice_mut(&mut self, RecordRef(slot): RecordRef) -> Option<&mut Notice> {
-        self.notices.0.get_mut(slot as usize)?.as_mut()
+    pub fn notice_mut(&mut self, reference: RecordRef) -> Option<&mut Notice> {
+        self.notices.get_mut(reference)
     }
 
     /// Returns the packet's trail.
@@ -394,6 +446,7 @@ impl Records {
     /// Frees the record of a frame that was consumed or dropped.
     pub fn free(&mut self, reference: RecordRef) {
         if reference.is_some() {
+            self.clear_parts(reference.0 as usize);
             self.free.push(reference.0);
         }
     }
@@ -498,5 +551,22 @@ mod tests {
             records.heap_bytes()
         });
         assert!(bytes[1..].iter().all(|with_part| *with_part > bytes[0]), "{bytes:?}");
+    }
+
+    /// Causes take memory for the PAUSEs in flight, even if many records were PAUSEs before.
+    #[test]
+    fn causes_take_memory_for_few_records() {
+        let mut records = Records::default();
+        let packets: Vec<_> = (0..10_000).map(|_| records.insert(Record::default())).collect();
+        let before = records.heap_bytes();
+        for packet in packets {
+            records.free(packet);
+            let pause = records.insert(Record { causes: Some(Causes::default()), ..Record::default() });
+            assert!(pause == packet && records.causes(pause).is_some());
+            records.free(pause);
+            let packet = records.insert(Record::default());
+            assert!(packet == pause && records.causes(packet).is_none());
+        }
+        assert!(records.heap_bytes() < before + 10_000 * 16, "{} after {before}", records.heap_bytes());
     }
 }
