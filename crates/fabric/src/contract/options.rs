@@ -94,8 +94,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Maximum number of ports of a node whose mechanisms keep state per pair of ports. At 64 B per
-    /// pair the state takes 4 GiB.
+    /// Maximum number of ports of a node whose mechanisms keep state per pair of ports. At 8 B per
+    /// pair the state takes 0.5 GiB.
     const MOST_PAIRED_PORTS: usize = 8192;
 
     /// Rejects nodes with too many ports for `mechanism`, which keeps state per pair of ports.

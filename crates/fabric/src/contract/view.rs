@@ -220,14 +220,14 @@ impl<'a> View<'a> {
         self.node.send(port, control, Some(causes));
     }
 
-    /// Reports the content of a full ingress queue, if the run records such contents. `held` gives,
-    /// for each egress port in turn, the queued bytes that arrived on `ingress` in `class`.
-    pub fn report_full(&mut self, ingress: PortIx, class: Class, held: impl Iterator<Item = u64>) {
+    /// Reports the content of a full ingress queue, if the run records such contents. `held` lists,
+    /// by egress port, the queued bytes that arrived on `ingress` in `class`.
+    pub fn report_full(&mut self, ingress: PortIx, class: Class, held: impl Iterator<Item = (PortIx, u64)>) {
         if !self.node.records_full_queues() {
             return;
         }
         let port = self.port(ingress).id();
-        for (egress, bytes) in (0..).map(PortIx).zip(held).filter(|(_, bytes)| *bytes > 0) {
+        for (egress, bytes) in held.filter(|(_, bytes)| *bytes > 0) {
             self.node.report(Report::Full { port, class, egress, bytes });
         }
     }

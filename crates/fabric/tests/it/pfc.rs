@@ -550,7 +550,22 @@ fn a_flow_without_packets_to_send_is_not_paused() {
     assert_eq!(s.next_held_up(6_000_000), Some(Duration::from_ns(500)));
 }
 
-/// PFC counts packets per pair of ports, and SRCC keeps the time of the last packet of each pair.
+/// A table of all pairs of ports would take 270 GB.
+#[test]
+fn a_switch_with_65000_ports_runs_pfc() {
+    let mut spec = star(65_000);
+    spec.switch.buffer = Bytes(1 << 40);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(4000), ..Default::default() });
+    let mut simulation =
+        Simulation::new(spec, vec![flow(0, 64_999, 40_000, 0), flow(1, 64_999, 40_000, 0)], 1).unwrap();
+    drain(&mut simulation);
+    assert!(all_delivered(&simulation.outcomes()) && simulation.totals().pause_frames > 0);
+    assert_eq!(simulation.audit(), []);
+    let per_port = simulation.memory().total() / 65_000;
+    assert!(per_port < 10_000, "{per_port} B");
+}
+
+/// SRCC keeps the time of the last packet of each pair of ports.
 #[test]
 fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
     let refusal = |spec: &NetworkSpec| {
@@ -559,25 +574,9 @@ fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
     };
     let mut spec = star(8193);
     spec.switch.buffer = Bytes(1 << 40);
-    let of = |option: &str, name: &str| {
-        format!(
-            "error: {option}: {name} supports at most 8192 ports per node (it keeps state per pair of ports), but a \
-                node has 8193"
-        )
-    };
-    assert_eq!(refusal(&spec), [of("switch.flow_control", "pfc")]);
-    spec.switch.flow_control = FlowControlConfig::PfcStar(Default::default());
-    assert_eq!(refusal(&spec), [of("switch.flow_control", "pfc-star")]);
-    spec.switch.flow_control = FlowControlConfig::Bfc(Default::default());
     assert_eq!(refusal(&spec), [""; 0]);
     spec.congestion = CongestionConfig::Srcc(Default::default());
-    assert_eq!(refusal(&spec), [of("congestion_control", "srcc")]);
-    // Pyrrha uses PFC with neighbours that run PFC. Here the hosts run PFC, as in the paper's case
-    // without isolation at hosts.
-    spec.congestion = CongestionConfig::None(Default::default());
-    spec.switch.flow_control = FlowControlConfig::Pyrrha(PyrrhaConfig::default());
-    assert_eq!(refusal(&spec), [""; 0]);
-    spec.switch.flow_control =
-        FlowControlConfig::Pyrrha(PyrrhaConfig { hosts: HostReaction::Pfc, ..Default::default() });
-    assert_eq!(refusal(&spec), [of("switch.flow_control", "pyrrha")]);
+    let expected = "error: congestion_control: srcc supports at most 8192 ports per node (it keeps state per pair of \
+        ports), but a node has 8193";
+    assert_eq!(refusal(&spec), [expected]);
 }

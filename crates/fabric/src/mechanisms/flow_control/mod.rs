@@ -1,6 +1,7 @@
 //! Flow control slot: queue of each packet, and PAUSE and RESUME of the upstream neighbour.
 
 pub mod bfc;
+mod held;
 mod hops;
 pub mod none;
 pub mod per_flow;

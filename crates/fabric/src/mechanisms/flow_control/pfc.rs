@@ -6,11 +6,12 @@
 //! below XON (section IV-E of DSH's paper). Upstream, at an egress port: the frame closes or opens
 //! the gate of each class that it names.
 
+use super::held::Held;
 use super::pfc_star::Raises;
 use crate::contract::{
     AddedQueues, Diagnostics, FlowControl, FlowControlAccounts, FlowControlContext, FlowControlFacts,
     FlowControlOptions, IngressGauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure,
-    Pressure, QueueChoice, RunningFlowControl, Shape, Site, View,
+    Pressure, QueueChoice, RunningFlowControl, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Pfc as PfcFrame, Protocol};
@@ -97,8 +98,8 @@ pub struct Pfc {
     raises: Option<Box<Raises>>,
     /// Reasons why the peer is paused, by port.
     stopped: IndexVec<PortIx, Stopped>,
-    /// Charged bytes by ingress port, egress port and class.
-    held: Vec<u64>,
+    /// Charged bytes.
+    held: Held,
     ports: IndexVec<PortIx, PortState>,
 }
 
@@ -171,7 +172,7 @@ impl Pfc {
             has_port_thresholds: site.headroom.has_port_thresholds,
             raises: None,
             stopped: vec![Stopped::default(); site.ports.len()].into(),
-            held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
+            held: Held::new(site.ports.len()),
             ports: site.links().map(port).collect(),
         }
     }
@@ -186,22 +187,15 @@ impl Pfc {
         self.raises.as_ref().map_or(came, |raises| raises.class(ingress, came))
     }
 
-    /// Returns the charged bytes of the packet's ingress class that arrived at the packet's ingress
+    /// Changes the charged bytes of the packet's ingress class that arrived at the packet's ingress
     /// port and wait at its egress port.
     #[inline(always)]
-    fn held_mut(&mut self, packet: &PacketContext<'_>) -> &mut u64 {
-        let ports = packet.ingress().index() * self.ports.len() + packet.egress.index();
-        &mut self.held[ports * CLASSES + packet.ingress_class().index()]
+    fn update_held(&mut self, packet: &PacketContext<'_>, change: impl FnOnce(&mut u64)) {
+        self.held.update(packet.ingress(), packet.egress, packet.ingress_class(), change);
     }
 
-    /// Returns the charged bytes of `ingress` by egress port.
-    fn held_of(&self, ingress: PortIx) -> &[[u64; CLASSES]] {
-        let (by_ports, _) = self.held.as_chunks();
-        &by_ports[ingress.index() * self.ports.len()..][..self.ports.len()]
-    }
-
-    /// Returns the cause for a PAUSE of `class` at the ingress port of `packet`, where the egress
-    /// ports hold `held` counted bytes.
+    /// Returns the cause for a PAUSE of `class` at the ingress port of `packet`, where `held`
+    /// lists the counted bytes of egress ports. Ports that hold none may be missing.
     ///
     /// The cause is at the egress port that holds the most bytes. Among equal ports, the packet's
     /// egress port counts, or else the first port. If the port's queue of the class is closed, the
@@ -213,13 +207,13 @@ impl Pfc {
         &self,
         packet: &PacketContext<'_>,
         class: Class,
-        held: impl Iterator<Item = u64>,
+        held: impl Iterator<Item = (PortIx, u64)>,
         view: &View<'_>,
     ) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == packet.egress, Reverse(*egress));
-        let egress = (0..).map(PortIx).zip(held).max_by_key(rank).map_or(packet.egress, |(egress, _)| egress);
+        let (egress, _) = held.chain([(packet.egress, 0)]).max_by_key(rank).expect("it has an item");
         let port = view.port(egress);
-        let there = &self.held_of(packet.ingress())[egress.index()];
+        let there = self.held.get(packet.ingress(), egress);
         let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
         let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
         let added = QueueIx::range(CLASSES..port.queue_count());
@@ -231,11 +225,11 @@ impl Pfc {
     /// Determines the causes for a PAUSE of the classes in `pause`.
     fn blame(&mut self, packet: &PacketContext<'_>, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
         for class in pause.minus(CONTROL).iter() {
-            let held = self.held_of(packet.ingress()).iter();
-            let of_class = held.clone().map(|bytes| bytes[class.index()]);
+            let held = self.held.of_ingress(packet.ingress());
+            let of_class = held.clone().map(|(egress, bytes)| (egress, bytes[class.index()]));
             view.report_full(packet.ingress(), class, of_class.clone());
             let cause = if whole_port {
-                self.cause(packet, class, held.map(|bytes| bytes.iter().sum()), view)
+                self.cause(packet, class, held.map(|(egress, bytes)| (egress, bytes.iter().sum())), view)
             } else {
                 self.cause(packet, class, of_class, view)
             };
@@ -381,11 +375,7 @@ impl PfcConfig {
     }
 }
 
-impl Options for PfcConfig {
-    fn applies(&self, shape: &Shape) -> Result<(), String> {
-        shape.few_ports("pfc")
-    }
-}
+impl Options for PfcConfig {}
 
 /// Returns true if a node runs PFC itself, not only as a fallback for neighbours.
 fn is_pfc(other: &RunningFlowControl) -> bool {
@@ -473,7 +463,7 @@ impl FlowControl for Pfc {
         if self.relays_pauses {
             return;
         }
-        *self.held_mut(packet) += u64::from(packet.bytes());
+        self.update_held(packet, |held| *held += u64::from(packet.bytes()));
         let before = self.stopped[packet.ingress()];
         if before == Stopped::default() && !pressure.is_full() {
             return;
@@ -489,7 +479,7 @@ impl FlowControl for Pfc {
         if self.relays_pauses {
             return;
         }
-        *self.held_mut(packet) -= u64::from(packet.bytes());
+        self.update_held(packet, |held| *held -= u64::from(packet.bytes()));
         if self.stopped[packet.ingress()] != Stopped::default() {
             self.check_below_xon(packet, gauge, view);
         }

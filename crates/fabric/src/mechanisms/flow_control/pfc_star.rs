@@ -48,7 +48,6 @@ impl PfcStarConfig {
 
 impl Options for PfcStarConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
-        shape.few_ports("pfc-star")?;
         let classes = shape.lossless.iter().count();
         if shape.stages > classes {
             return Err(format!(

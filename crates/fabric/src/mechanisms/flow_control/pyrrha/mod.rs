@@ -305,10 +305,7 @@ impl Pyrrha {
 
 impl Options for PyrrhaConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
-        shape.without_relays("pyrrha")?;
-        // PFC runs at ports whose neighbours use it.
-        let has_pfc = !shape.uniform || self.hosts == HostReaction::Pfc;
-        if has_pfc { shape.few_ports("pyrrha") } else { Ok(()) }
+        shape.without_relays("pyrrha")
     }
 
     fn check(&self, scheme: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
