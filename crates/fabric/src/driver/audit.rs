@@ -10,7 +10,7 @@ use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::Time;
 use backwater_engine::index::IndexVec;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A violated invariant.
@@ -85,10 +85,13 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
             if let Some(what) = leftover {
                 report(node.id, what);
             }
+            let mut pauses: BTreeMap<PortIx, BTreeSet<PauseScope>> = BTreeMap::new();
+            for (ix, scope) in node.flow_control().upstream_pauses() {
+                pauses.entry(ix).or_default().insert(scope);
+            }
             for port in fabric.wiring.ports_of(node.id) {
                 let peer = &fabric.wiring.ports[port.peer];
-                let pauses = node.flow_control().upstream_pauses().into_iter().filter(|(ix, _)| *ix == port.ix);
-                let sent: BTreeSet<PauseScope> = pauses.map(|(_, scope)| scope).collect();
+                let sent = pauses.remove(&port.ix).unwrap_or_default();
                 let upstream = simulation.node(peer.node);
                 let upstream_port = &upstream.ports()[peer.ix];
                 if upstream_port.is_down() {
