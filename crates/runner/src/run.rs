@@ -194,12 +194,24 @@ impl Run {
         threads: usize,
         stop: Time,
     ) -> Result<Run, RunError> {
+        Run::start_with(plan, build, directory, threads, stop, usize::MAX)
+    }
+
+    /// Starts a run of the first `flows` flows: see [`Run::start_until`].
+    pub(crate) fn start_with(
+        plan: Plan,
+        build: Build,
+        directory: &Path,
+        threads: usize,
+        stop: Time,
+        flows: usize,
+    ) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
         let (started, resident_set) = (Instant::now(), ResidentSet::start(plan.fabric_bytes()));
         let shards = shards(&plan, threads);
         let mut fabric = plan.take_fabric();
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
-        let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
+        let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows().take(flows)), shards);
         if plan.probes.ingress {
             simulation.watch_ingress();
         }
@@ -433,18 +445,25 @@ impl Run {
     ///
     /// If a file cannot be written.
     pub fn finish(mut self) -> Result<Summary, RunError> {
-        let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         if matches!(self.outcome, None | Some(Outcome::WriteError)) {
             self.simulation.settle(self.threads);
             self.write_finished();
         }
+        self.complete(usize::MAX)
+    }
+
+    /// Completes all files, with at most `unfinished` of the unfinished flows.
+    pub(crate) fn complete(mut self, unfinished: usize) -> Result<Summary, RunError> {
+        let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         self.write_probes();
         self.write_events();
         self.write_open_pauses();
         for stop in self.simulation.open_stops() {
             self.write_stop(&stop, Some(stop.to).filter(|end| *end != Time::NEVER));
         }
-        for outcome in self.simulation.unfinished() {
+        let mut flows = self.simulation.unfinished_flows();
+        for _ in 0..unfinished {
+            let Some(outcome) = flows.next(&self.simulation) else { break };
             self.write_flow(&outcome);
         }
         for row in self.reordering() {

@@ -168,6 +168,13 @@ pub trait FlowControl: FlowControlAccounts + Send {
     /// A charged packet left its queue for the wire. The buffer policy has released it.
     fn on_dequeue(&mut self, _packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, _view: &mut View<'_>) {}
 
+    /// Returns false if [`FlowControl::on_flow_start`] and [`FlowControl::on_flow_end`] are the
+    /// defaults. Flows then wait for their first turn in little memory. The result must not change
+    /// during a run.
+    fn follows_flows(&self) -> bool {
+        true
+    }
+
     /// A flow starts at this host. Returns the queue of its port whose gate holds the flow back.
     /// Default: the queue of the flow's class.
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {

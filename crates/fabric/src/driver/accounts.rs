@@ -61,7 +61,7 @@ impl Simulation {
             return stuck;
         }
         let wanted: BTreeMap<FlowId, Psn> =
-            self.fabric.flows.iter().map(|(id, flow)| (id, self.expected(flow))).collect();
+            self.fabric.flows.iter().map(|(id, flow)| (id, self.expected(&flow))).collect();
         for shard in &self.shards {
             let mut found = |frame: &Frame, journey: &dyn Fn(&Journey) -> Journey| {
                 let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { return };

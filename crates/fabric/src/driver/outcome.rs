@@ -6,6 +6,7 @@ use crate::driver::observations::{Acknowledged, FullQueue, LossyDrop, PauseInter
 use crate::driver::simulation::Simulation;
 pub use crate::driver::totals::Totals;
 use crate::driver::trace::{TraceSpec, Traced};
+use crate::frame::journey::Journey;
 use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
 use crate::model::ledger::FlowAccount;
@@ -40,6 +41,31 @@ pub struct FlowOutcome {
     pub account: Option<Box<FlowAccount>>,
 }
 
+/// Outcomes so far of the flows that have started and are not forgotten, in order of start.
+pub struct Unfinished {
+    settling: BTreeMap<FlowId, Acknowledged>,
+    stuck: BTreeMap<FlowId, Journey>,
+    /// First flow of the rest.
+    next: FlowId,
+}
+
+impl Unfinished {
+    /// Returns the next outcome. `simulation` must not have advanced since the first call.
+    pub fn next(&mut self, simulation: &Simulation) -> Option<FlowOutcome> {
+        let mut flows = simulation.fabric.flows.iter_from(self.next);
+        let (id, flow) = flows.find(|(id, flow)| simulation.has_started(*id, flow))?;
+        self.next = FlowId(id.0 + 1);
+        let endpoint = |node: NodeId| simulation.node(node).endpoint().expect("flows start and end at nodes with one");
+        let done = self.settling.get(&id);
+        let retransmitted =
+            done.map_or_else(|| endpoint(flow.spec.src).retransmitted(&flow), |done| done.retransmitted);
+        let reception = endpoint(flow.spec.dst).reception(&flow).cloned().unwrap_or_default();
+        let acknowledged = done.map(|done| done.at);
+        let account = simulation.account(id, &flow, &self.stuck);
+        Some(simulation.outcome(id, &flow.spec, reception, acknowledged, retransmitted, account))
+    }
+}
+
 impl Simulation {
     /// Returns the totals of the run up to now.
     pub fn totals(&self) -> Totals {
@@ -58,10 +84,12 @@ impl Simulation {
     /// Returns the totals that the shards count. Totals that follow from the state of the nodes are
     /// zero here, so that the call is cheap.
     pub fn counts(&self) -> Totals {
-        let endless = self.upcoming().filter(|flow| flow.spec.bytes == FlowSpec::ENDLESS).count();
+        let upcoming: u64 = self.upcoming().map(|flows| flows.len() as u64).sum();
+        let is_endless = |flow: &FlowId| self.fabric.flows.peek(*flow).is_some_and(|flow| flow.spec.is_endless());
+        let endless = || self.upcoming().flatten().filter(|flow| is_endless(flow)).count() as u64;
         let mut totals = Totals {
-            started_flows: u64::from(self.fabric.flows.admitted()) - self.upcoming().count() as u64,
-            endless_flows: self.endless_flows - endless as u64,
+            started_flows: u64::from(self.fabric.flows.admitted()) - upcoming,
+            endless_flows: if self.endless_flows == 0 { 0 } else { self.endless_flows - endless() },
             acknowledged_flows: self.acknowledged_flows,
             ..Totals::default()
         };
@@ -88,6 +116,7 @@ impl Simulation {
         memory.nodes.bytes = of_nodes;
         memory.ports.bytes = of_ports + self.layout.heap_bytes();
         memory.flows.bytes = self.fabric.flows.heap_bytes() + self.settling.heap_bytes() + self.finished.heap_bytes();
+        memory.flows.count = self.fabric.flows.most_live() as u64;
         for shard in &self.shards {
             memory += shard.memory();
         }
@@ -199,20 +228,14 @@ impl Simulation {
     /// Returns the outcomes so far of flows that have started and are not forgotten, in order of
     /// start.
     pub fn unfinished(&self) -> Vec<FlowOutcome> {
-        let settling: BTreeMap<FlowId, &Acknowledged> = self.settling.iter().map(|done| (done.flow, done)).collect();
-        let stuck = self.stuck();
-        let outcome = |(id, flow): (FlowId, &Flow)| {
-            let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
-            let done = settling.get(&id);
-            let retransmitted =
-                done.map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted);
-            let reception = endpoint(flow.spec.dst).reception(flow).cloned().unwrap_or_default();
-            let acknowledged = done.map(|done| done.at);
-            let account = self.account(id, flow, &stuck);
-            self.outcome(id, &flow.spec, reception, acknowledged, retransmitted, account)
-        };
-        let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
-        started.map(outcome).collect()
+        let mut unfinished = self.unfinished_flows();
+        std::iter::from_fn(|| unfinished.next(self)).collect()
+    }
+
+    /// Returns the same outcomes one by one, since there may be many.
+    pub fn unfinished_flows(&self) -> Unfinished {
+        let settling = self.settling.iter().map(|done| (done.flow, *done)).collect();
+        Unfinished { settling, stuck: self.stuck(), next: FlowId(0) }
     }
 
     /// Returns the outcome of a flow that is still admitted.
@@ -231,13 +254,16 @@ impl Simulation {
     }
 
     /// Returns the payload bytes delivered by flows that have started and are not forgotten.
-    pub fn delivered(&self) -> impl Iterator<Item = (FlowId, &FlowSpec, u64)> {
+    pub fn delivered(&self) -> impl Iterator<Item = (FlowId, FlowSpec, u64)> {
         let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
         let delivered = |flow: &Flow| {
             let receiver = self.node(flow.spec.dst).endpoint().expect("flows start and end at nodes with one");
             receiver.reception(flow).map_or(0, |reception| reception.delivered)
         };
-        started.map(move |(id, flow)| (id, &flow.spec, delivered(flow)))
+        started.map(move |(id, flow)| {
+            let bytes = delivered(&flow);
+            (id, flow.into_owned().spec, bytes)
+        })
     }
 
     /// Returns the outcomes of all flows that have started, in order of start, without those

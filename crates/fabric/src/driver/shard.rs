@@ -26,7 +26,7 @@ use crate::model::switch::Switch;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 use backwater_engine::events::{Event, EventSet};
-use backwater_engine::memory::{HeapBytes, Share};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Seed;
 use get_size2::GetSize;
 
@@ -108,10 +108,18 @@ impl Shard {
         shard
     }
 
-    /// Notifies the source of `flow`, a node of this shard, that the flow will start.
-    pub(crate) fn expect_flow(&mut self, flow: FlowId, now: Time, fabric: &Fabric, layout: &Layout) {
-        let source = fabric.flow(flow).src;
-        self.act(now, fabric, layout, |handler| handler.at_node(source, |node, env| node.expect_flow(flow, env)));
+    /// Notifies `source`, a node of this shard, that `flow` will start there at `start`.
+    pub(crate) fn expect_flow(
+        &mut self,
+        source: NodeId,
+        (flow, start): (FlowId, Time),
+        now: Time,
+        fabric: &Fabric,
+        layout: &Layout,
+    ) {
+        self.act(now, fabric, layout, |handler| {
+            handler.at_node(source, |node, env| node.expect_flow(flow, start, env))
+        });
     }
 
     /// Notifies all nodes that routes were recomputed.
@@ -158,7 +166,7 @@ impl Shard {
             ports.bytes += switch + node.flow_control.get_heap_size() as u64;
             ports.count += node.io.ports.len() as u64;
             ports.bytes += node.io.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
-            *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);
+            flows.bytes += node.endpoint().map_or(0, Endpoint::heap_bytes);
         }
         let troubled = self.io.wires.iter().filter(|wire| wire.faults.is_some()).count();
         ports.bytes += self.io.wires.heap_bytes() + (troubled * size_of::<LinkFaults>()) as u64;

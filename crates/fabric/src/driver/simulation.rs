@@ -21,7 +21,7 @@ use crate::network::routes::PortPath;
 use crate::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
 
 pub use crate::driver::partition::Partition;
@@ -249,9 +249,12 @@ impl Simulation {
         if self.down == before {
             return;
         }
-        let Simulation { fabric, first_paths, now, .. } = self;
+        let Simulation { fabric, first_paths, shards, now, .. } = self;
         for (id, flow) in fabric.flows.iter().filter(|(_, flow)| flow.spec.start < *now) {
             first_paths.entry(id).or_insert_with(|| fabric.path(id, &flow.spec, Direction::Data));
+        }
+        for node in shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+            node.start_all_waiting(fabric);
         }
         self.fabric.reroute(&self.down);
         for from in 0..self.shards.len() {
@@ -270,10 +273,11 @@ impl Simulation {
     fn admit_flows(&mut self, limit: Time) -> Time {
         for _ in 0..ADMITTED_AT_ONCE {
             let Some(spec) = self.source.next_if(|flow| flow.start < limit) else { return limit };
-            self.endless_flows += u64::from(spec.bytes == FlowSpec::ENDLESS);
-            let shard = self.layout.node(spec.src).shard;
-            let flow = self.fabric.admit(spec);
-            self.shards[shard as usize].expect_flow(flow, self.now, &self.fabric, &self.layout);
+            self.endless_flows += u64::from(spec.is_endless());
+            let FlowSpec { src, start, .. } = spec;
+            let flow = (self.fabric.admit(spec), start);
+            let shard = self.layout.node(src).shard as usize;
+            self.shards[shard].expect_flow(src, flow, self.now, &self.fabric, &self.layout);
         }
         self.next_start().min(limit)
     }
@@ -283,10 +287,9 @@ impl Simulation {
         self.source.peek().map_or(Time::NEVER, |flow| flow.start)
     }
 
-    /// Returns true if an admitted flow has started. All admitted flows have started, unless the
-    /// simulation was stopped.
+    /// Returns true if an admitted flow has started.
     pub(super) fn has_started(&self, id: FlowId, flow: &Flow) -> bool {
-        self.now >= self.horizon || self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
+        self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
     }
 
     /// Returns the egress ports of a live flow's data by the routes that held at its start.
@@ -295,10 +298,9 @@ impl Simulation {
         first.unwrap_or_else(|| self.fabric.path(id, flow, Direction::Data))
     }
 
-    /// Returns the flows that have been admitted but not started.
-    pub(super) fn upcoming(&self) -> impl Iterator<Item = &Flow> {
-        let admitted = (self.now < self.horizon).then(|| self.fabric.flows.iter());
-        admitted.into_iter().flatten().filter(|(id, flow)| !self.has_started(*id, flow)).map(|(_, flow)| flow)
+    /// Returns the flows of each host that have been admitted but not started.
+    pub(super) fn upcoming(&self) -> impl Iterator<Item = &VecDeque<FlowId>> {
+        self.nodes().filter_map(|node| Some(node.endpoint()?.upcoming()))
     }
 
     /// Collects completed senders and lost packets.

@@ -235,10 +235,18 @@ impl Node {
         hooks.on_wake(&mut View::new(env.now, env.fabric, &mut io.access_for(owner, buffer)));
     }
 
-    /// Adds a flow to the flows that this node will start. Flows must be added in the order of
-    /// their start times.
-    pub fn expect_flow<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
-        Nic::new(self, env).expect_flow(flow);
+    /// Adds a flow to the flows that this node will start, at `start`. Flows must be added in the
+    /// order of their start times.
+    pub fn expect_flow<S: Sink>(&mut self, flow: FlowId, start: Time, env: &mut Env<'_, S>) {
+        Nic::new(self, env).expect_flow(flow, start);
+    }
+
+    /// Gives queue pairs to all flows that have started here.
+    pub(crate) fn start_all_waiting(&mut self, fabric: &Fabric) {
+        let NodeIo { ports, endpoint, .. } = &mut self.io;
+        if let Some(endpoint) = endpoint {
+            endpoint.start_all_waiting(ports, fabric);
+        }
     }
 
     /// Starts every flow that is due.

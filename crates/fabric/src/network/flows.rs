@@ -2,13 +2,15 @@
 //!
 //! Flows are numbered in order of start and stored in small pages. A page is freed when its last
 //! flow is forgotten, so that memory grows with the number of live flows, not with the length of a
-//! run.
+//! run. Until the first flow of a page sends, a page of similar flows stores only their ends.
 
-use crate::ids::{FlowId, Slot};
+use crate::ids::{FlowId, NodeId, Slot};
 use crate::network::spec::FlowSpec;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Flows per page. Small, because a flow that outlives the other flows of its page keeps the whole
@@ -16,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PAGE: usize = 64;
 
 /// An active flow. Fields that every packet needs come first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Flow {
     /// Slot of the queue pair at the source.
@@ -25,6 +27,12 @@ pub struct Flow {
     pub(crate) receiver: SlotCell,
     /// Specification of the flow.
     pub spec: FlowSpec,
+}
+
+impl Flow {
+    fn new(spec: FlowSpec) -> Flow {
+        Flow { spec, sender: SlotCell::default(), receiver: SlotCell::default() }
+    }
 }
 
 /// Optional index into a host's table. Only that host writes the index; other hosts may read it at
@@ -50,38 +58,135 @@ impl Default for SlotCell {
     }
 }
 
+impl Clone for SlotCell {
+    fn clone(&self) -> SlotCell {
+        SlotCell(AtomicU32::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+type OpenPage = [Option<Flow>; PAGE];
+
 #[derive(Debug)]
 struct Page {
-    flows: [Option<Flow>; PAGE],
+    /// Flows. Created when a flow of a packed page sends its first packet, on any thread.
+    open: OnceLock<Box<OpenPage>>,
+    /// Flows until then, if they are similar.
+    packed: Option<Box<Similar>>,
     live: usize,
+}
+
+/// Flows of a page that differ only in their ends.
+#[derive(Debug)]
+struct Similar {
+    first: FlowSpec,
+    /// Source and destination of each flow.
+    ends: [(NodeId, NodeId); PAGE],
+}
+
+impl Similar {
+    /// Returns the flows of a page if they differ only in their ends. None of them has sent a
+    /// packet.
+    fn of(flows: &OpenPage) -> Option<Box<Similar>> {
+        let first = flows[0].as_ref()?.spec.clone();
+        let mut ends = [(first.src, first.dst); PAGE];
+        for (ends, flow) in ends.iter_mut().zip(flows) {
+            let Flow { spec, sender, receiver } = flow.as_ref()?;
+            let FlowSpec { src, dst, .. } = *spec;
+            let is_similar = *spec == FlowSpec { src, dst, ..first.clone() };
+            if !is_similar || sender.get().is_some() || receiver.get().is_some() {
+                return None;
+            }
+            *ends = (src, dst);
+        }
+        Some(Box::new(Similar { first, ends }))
+    }
+
+    fn flow(&self, index: usize) -> Flow {
+        let (src, dst) = self.ends[index];
+        Flow::new(FlowSpec { src, dst, ..self.first.clone() })
+    }
+}
+
+impl Page {
+    fn new() -> Page {
+        Page { open: OnceLock::from(Box::new([const { None }; PAGE])), packed: None, live: 0 }
+    }
+
+    /// Returns the flows. Opens a packed page.
+    #[inline]
+    fn flows(&self) -> &OpenPage {
+        self.open.get_or_init(|| self.unpacked())
+    }
+
+    #[cold]
+    fn unpacked(&self) -> Box<OpenPage> {
+        let packed = self.packed.as_ref().expect("a page is open or packed");
+        Box::new(std::array::from_fn(|index| Some(packed.flow(index))))
+    }
+
+    /// Returns the flows for writing. Opens a packed page.
+    fn flows_mut(&mut self) -> &mut OpenPage {
+        self.flows();
+        self.packed = None;
+        self.open.get_mut().expect("opened above")
+    }
+
+    /// Packs the page, which is full, if the flows are similar.
+    fn pack(&mut self) {
+        self.packed = Similar::of(self.flows());
+        if self.packed.is_some() {
+            self.open = OnceLock::new();
+        }
+    }
+
+    /// Returns a copy of a flow of a packed page.
+    fn peek(&self, index: usize) -> Option<Cow<'_, Flow>> {
+        match (self.open.get(), &self.packed) {
+            (None, Some(packed)) => Some(Cow::Owned(packed.flow(index))),
+            _ => self.flows()[index].as_ref().map(Cow::Borrowed),
+        }
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let open = self.open.get().map_or(0, |flows| size_of_val(&**flows));
+        (open + self.packed.as_ref().map_or(0, |packed| size_of_val(&**packed))) as u64
+    }
 }
 
 /// Flows that have been admitted and not yet forgotten.
 #[derive(Debug, Default)]
 pub struct Flows {
-    pages: VecDeque<Option<Box<Page>>>,
+    pages: VecDeque<Option<Page>>,
     /// Number of pages removed from the front.
     gone: usize,
     admitted: u32,
     live: usize,
+    most_live: usize,
 }
 
 impl Flows {
+    #[inline]
+    fn page(&self, id: FlowId) -> Option<&Page> {
+        self.pages.get((id.0 as usize / PAGE).checked_sub(self.gone)?)?.as_ref()
+    }
+
     /// Returns flow `id`, if it has been admitted and not forgotten.
     #[inline]
     pub fn get(&self, id: FlowId) -> Option<&Flow> {
-        let index = id.0 as usize;
-        let page = self.pages.get((index / PAGE).checked_sub(self.gone)?)?;
-        page.as_ref()?.flows[index % PAGE].as_ref()
+        self.page(id)?.flows()[id.0 as usize % PAGE].as_ref()
+    }
+
+    /// Returns flow `id` like [`Flows::get`], without effect on memory: a flow that has not sent a
+    /// packet may be a copy.
+    pub fn peek(&self, id: FlowId) -> Option<Cow<'_, Flow>> {
+        self.page(id)?.peek(id.0 as usize % PAGE)
     }
 
     /// Prefetches flow `id`.
     #[inline]
     pub(crate) fn prefetch(&self, id: FlowId) {
-        let index = id.0 as usize;
-        let page = (index / PAGE).checked_sub(self.gone).and_then(|page| self.pages.get(page)?.as_ref());
-        if let Some(page) = page {
-            prefetch(&page.flows[index % PAGE]);
+        if let Some(flows) = self.page(id).and_then(|page| page.open.get()) {
+            prefetch(&flows[id.0 as usize % PAGE]);
         }
     }
 
@@ -95,19 +200,26 @@ impl Flows {
         self.live
     }
 
-    /// Returns the flows that are not forgotten, in order of start.
-    pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
-        let first = (self.gone * PAGE) as u32;
-        let slots = self
-            .pages
-            .iter()
-            .flat_map(|page| (0..PAGE).map(move |index| page.as_ref().and_then(|page| page.flows[index].as_ref())));
-        (first..).map(FlowId).zip(slots).filter_map(|(id, flow)| Some((id, flow?)))
+    /// Returns the largest number of flows so far that were admitted and not forgotten.
+    pub(crate) fn most_live(&self) -> usize {
+        self.most_live
+    }
+
+    /// Returns the flows that are not forgotten, in order of start. Flows that have not sent a
+    /// packet may be copies.
+    pub fn iter(&self) -> impl Iterator<Item = (FlowId, Cow<'_, Flow>)> {
+        self.iter_from(FlowId(0))
+    }
+
+    /// Returns the flows from `first` on that are not forgotten: see [`Flows::iter`].
+    pub(crate) fn iter_from(&self, FlowId(first): FlowId) -> impl Iterator<Item = (FlowId, Cow<'_, Flow>)> {
+        let first = first.max((self.gone * PAGE) as u32);
+        (first..self.admitted).map(FlowId).filter_map(|id| Some((id, self.peek(id)?)))
     }
 
     /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.pages.heap_bytes() + (self.pages.iter().flatten().count() * size_of::<Page>()) as u64
+        self.pages.heap_bytes() + self.pages.iter().flatten().map(Page::heap_bytes).sum::<u64>()
     }
 
     /// Adds a flow under the next number.
@@ -118,12 +230,16 @@ impl Flows {
         let index = self.admitted as usize;
         let page = index / PAGE - self.gone;
         if page == self.pages.len() {
-            self.pages.push_back(Some(Box::new(Page { flows: [const { None }; PAGE], live: 0 })));
+            self.pages.push_back(Some(Page::new()));
         }
         let page = self.pages[page].as_mut().expect("the newest page stays while there is room in it");
-        page.flows[index % PAGE] = Some(Flow { spec, sender: SlotCell::default(), receiver: SlotCell::default() });
+        page.flows_mut()[index % PAGE] = Some(Flow::new(spec));
         page.live += 1;
+        if page.live == PAGE {
+            page.pack();
+        }
         self.live += 1;
+        self.most_live = self.most_live.max(self.live);
         self.admitted = self.admitted.checked_add(1).expect("a run has fewer than 2^32 flows");
         FlowId(index as u32)
     }
@@ -133,7 +249,7 @@ impl Flows {
         let index = id.0 as usize;
         let slot = self.pages.get_mut((index / PAGE).checked_sub(self.gone)?)?;
         let page = slot.as_mut()?;
-        let flow = page.flows[index % PAGE].take()?;
+        let flow = page.flows_mut()[index % PAGE].take()?;
         page.live -= 1;
         self.live -= 1;
         let is_newest = index / PAGE == self.admitted as usize / PAGE;
@@ -177,5 +293,32 @@ mod tests {
         }
         assert_eq!((flows.live(), flows.pages.iter().flatten().count()), (0, 1));
         assert_eq!(flows.admit(flow(0, 1, 1, 0)), FlowId(10_000));
+    }
+
+    /// A page of similar flows stores only their ends, until one of them is used.
+    #[test]
+    fn pages_of_similar_flows_are_packed_until_they_are_used() {
+        let mut flows = Flows::default();
+        let similar = |number: u32| flow(number, number + 1, 1000, 7);
+        let other = |number: u32| FlowSpec { bytes: u64::from(number) + 1, ..similar(number) };
+        for number in 0..PAGE as u32 {
+            flows.admit(similar(number));
+        }
+        let packed = flows.heap_bytes();
+        assert!(packed < 13 * PAGE as u64, "{packed}");
+        for number in 0..PAGE as u32 {
+            flows.admit(other(number));
+        }
+        assert!(flows.heap_bytes() - packed > 80 * PAGE as u64);
+        let specs = |flows: &Flows| flows.iter().map(|(_, flow)| flow.into_owned().spec).collect::<Vec<_>>();
+        let expected: Vec<_> = (0..64).map(similar).chain((0..64).map(other)).collect();
+        let before = flows.heap_bytes();
+        assert_eq!((specs(&flows), flows.heap_bytes()), (expected.clone(), before));
+        assert_eq!(flows.get(FlowId(3)).map(|flow| &flow.spec), Some(&expected[3]));
+        assert!(flows.heap_bytes() > before);
+        flows.get(FlowId(4)).unwrap().sender.set(Some(Slot(5)));
+        assert_eq!(flows.peek(FlowId(4)).unwrap().sender.get(), Some(Slot(5)));
+        assert_eq!(flows.forget(FlowId(3)).map(|flow| flow.spec), Some(expected[3].clone()));
+        assert_eq!(specs(&flows), [&expected[..3], &expected[4..]].concat());
     }
 }

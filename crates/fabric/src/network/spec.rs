@@ -206,6 +206,11 @@ impl FlowSpec {
 
     /// Size of an endless flow, which sends until the run ends.
     pub const ENDLESS: u64 = u64::MAX;
+
+    /// Returns true if the flow never ends.
+    pub fn is_endless(&self) -> bool {
+        self.bytes == FlowSpec::ENDLESS
+    }
 }
 
 /// Configuration of all switches.

@@ -143,7 +143,7 @@ impl Script {
             recorder: Recorder::default(),
         };
         for (flow, _) in flows.into_iter().zip(sources).filter(|(_, source)| *source == NodeId(id)) {
-            script.with(Time::ZERO, |node, env| node.expect_flow(flow, env));
+            script.with(Time::ZERO, |node, env| node.expect_flow(flow, env.fabric.flow(flow).start, env));
         }
         script
     }

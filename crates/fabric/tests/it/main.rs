@@ -52,3 +52,4 @@ mod switch_hooks;
 mod threads;
 mod timers;
 mod trace;
+mod waiting;

@@ -50,7 +50,7 @@ fn delivered(simulation: &Simulation) -> BTreeMap<u32, u64> {
         let receiver = simulation.node(flow.spec.dst).endpoint().expect("flows end at hosts");
         receiver.reception(flow).map_or(0, |reception| reception.delivered)
     };
-    fabric.flows.iter().map(|(_, flow)| (flow.spec.src.0, reception(flow))).collect()
+    fabric.flows.iter().map(|(_, flow)| (flow.spec.src.0, reception(&flow))).collect()
 }
 
 /// Returns the rates of flows between two instants, in Gb/s of frames on the wire, by source.
@@ -185,10 +185,9 @@ fn the_root_moves_with_the_traffic() {
         queues.extend(isolated(&simulation));
     }
     assert_eq!((roots, queues), (BTreeSet::from([p3]), BTreeSet::new()));
-    let retransmitted = |(_, flow): (_, &backwater_fabric::network::flows::Flow)| {
-        simulation.node(flow.spec.src).endpoint().expect("a host").retransmitted(flow)
-    };
-    assert_eq!(simulation.fabric().flows.iter().map(retransmitted).sum::<u64>(), 0);
+    let source = |node| simulation.node(node).endpoint().expect("a host");
+    let retransmitted = simulation.fabric().flows.iter().map(|(_, flow)| source(flow.spec.src).retransmitted(&flow));
+    assert_eq!(retransmitted.sum::<u64>(), 0);
     assert!(simulation.take_finished().iter().all(|outcome| outcome.retransmitted == 0));
 }
 

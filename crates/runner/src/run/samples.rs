@@ -127,7 +127,7 @@ impl Run {
         let mut delivered: BTreeMap<FlowKind, u64> =
             self.received.iter().map(|(kind, received)| (*kind, received.by_finished)).collect();
         for (flow, spec, bytes) in self.simulation.delivered() {
-            let kind = self.kind_of(spec, || self.simulation.path_at_start(flow, spec));
+            let kind = self.kind_of(&spec, || self.simulation.path_at_start(flow, &spec));
             *delivered.entry(kind).or_default() += bytes;
         }
         for (kind @ (tag, role), delivered) in delivered {

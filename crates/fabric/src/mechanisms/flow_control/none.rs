@@ -28,6 +28,10 @@ impl FlowControlOptions for NoneConfig {
     }
 }
 
-impl FlowControl for NoFlowControl {}
+impl FlowControl for NoFlowControl {
+    fn follows_flows(&self) -> bool {
+        false
+    }
+}
 
 impl FlowControlAccounts for NoFlowControl {}

@@ -449,6 +449,10 @@ impl FlowControlOptions for PfcConfig {
 }
 
 impl FlowControl for Pfc {
+    fn follows_flows(&self) -> bool {
+        false
+    }
+
     fn added_queues(&self) -> AddedQueues {
         AddedQueues { changes_class: self.raises.is_some(), ..Default::default() }
     }

@@ -5,14 +5,16 @@ use super::receiver::Receiver;
 use super::sender::{PairState, QueuePair};
 use super::timers::{Timer, Timers};
 use crate::contract::report::Reception;
-use crate::frame::{Direction, Packet, PacketKind, Psn};
-use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx, Slot};
+use crate::contract::{Progress, SenderFacts};
+use crate::frame::{Direction, Packet, PacketKind, Psn, Route};
+use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx, Slot};
 use crate::model::ledger::PairFacts;
+use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use backwater_engine::index::{Id, IndexVec};
-use backwater_engine::memory::{HeapBytes, Share};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Rate, Time};
 use std::cmp::Reverse;
@@ -82,7 +84,7 @@ impl Endpoint {
     /// Drops stale checks once they outnumber the others. Stale checks would otherwise remain until
     /// they are due.
     pub(super) fn drop_stale_checks(&mut self) {
-        if self.retransmissions.queue.len() > 2 * self.live_flows() + STALE_CHECKS {
+        if self.retransmissions.queue.len() > 2 * self.live_pairs() + STALE_CHECKS {
             let mut checks = std::mem::take(&mut self.retransmissions.queue);
             checks.retain(|Reverse(check)| self.is_current(*check));
             self.retransmissions.queue = checks;
@@ -139,20 +141,24 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of flows that have started and are not fully acknowledged.
-    pub fn live_flows(&self) -> usize {
+    /// Returns the number of queue pairs in use.
+    fn live_pairs(&self) -> usize {
         self.queue_pairs.len() - self.free.len()
     }
 
-    /// Returns the peak number of queue pairs, and the memory of the endpoint.
-    pub(crate) fn memory(&self) -> Share {
+    /// Returns the flows that have yet to start here, in order of start.
+    pub(crate) fn upcoming(&self) -> &VecDeque<FlowId> {
+        &self.upcoming
+    }
+
+    /// Returns the heap size in bytes.
+    pub(crate) fn heap_bytes(&self) -> u64 {
         let mechanisms = self.queue_pairs.iter().map(QueuePair::heap_bytes).sum::<u64>()
             + self.receivers.iter().map(Receiver::heap_bytes).sum::<u64>();
         let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + mechanisms;
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
         let lists = lists + self.retransmissions.queue.heap_bytes() + self.mechanism_timers.queue.heap_bytes();
-        let bytes = tables + lists + self.lanes.heap_bytes() + self.lanes.iter().map(Lanes::heap_bytes).sum::<u64>();
-        Share { count: self.queue_pairs.len() as u64, bytes }
+        tables + lists + self.lanes.heap_bytes() + self.lanes.iter().map(Lanes::heap_bytes).sum::<u64>()
     }
 
     /// Returns the retransmitted payload bytes of `flow` so far; 0 before it starts and after it
@@ -231,8 +237,8 @@ impl Endpoint {
     /// the time is in the past, the queue pair may send at once.
     #[inline]
     pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
-        let lanes = &mut self.lanes[port];
-        if lanes.next(ClassMask(!closed.0)).is_some() {
+        let (lanes, open) = (&mut self.lanes[port], ClassMask(!closed.0));
+        if lanes.next(open).is_some() || lanes.has_waiting(open) {
             return Some(Time::ZERO);
         }
         while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
@@ -272,7 +278,8 @@ impl Endpoint {
     }
 
     /// Chooses the queue pair that sends next through `port`.
-    pub(super) fn choose(&mut self, port: PortIx, open: ClassMask, now: Time) -> Option<Slot> {
+    pub(super) fn choose(&mut self, port: &Port, now: Time, fabric: &Fabric) -> Option<Slot> {
+        let (port, rate, open) = (port.ix, port.rate, ClassMask(!port.closed_classes().0));
         let lanes = &mut self.lanes[port];
         while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
             if at > now {
@@ -285,29 +292,128 @@ impl Endpoint {
                 lanes.set_ready(pair);
             }
         }
-        let place = lanes.next(open)?;
+        let ready = lanes.next(open);
+        let place = if lanes.waiting.is_empty() { ready? } else { self.next_place(port, rate, open, fabric)? };
+        let lanes = &mut self.lanes[port];
         lanes.cursor = place;
         Some(lanes.round[place])
     }
 
-    pub(super) fn insert(&mut self, pair: QueuePair) -> Slot {
+    /// Returns the place whose turn is next. Gives a queue pair to a waiting flow whose turn it is.
+    #[inline(never)]
+    fn next_place(&mut self, port: PortIx, rate: Rate, open: ClassMask, fabric: &Fabric) -> Option<RoundIx> {
+        loop {
+            let lanes = &self.lanes[port];
+            let ready = lanes.next(open);
+            let Some(waiting) = lanes.next_waiting(ready, open) else { return ready };
+            while self.lanes[port].round.len() <= waiting.index() {
+                self.start_waiting(port, rate, fabric);
+            }
+        }
+    }
+
+    /// Gives a queue pair to the first waiting flow of `port`.
+    fn start_waiting(&mut self, port: PortIx, rate: Rate, fabric: &Fabric) {
+        let lanes = &mut self.lanes[port];
+        let flow = lanes.waiting.pop_front().expect("the caller found a waiting flow");
+        let queue = QueueIx::of(lanes.waiting_class);
+        let (_, route) = fabric.route(flow, fabric.flow(flow), Direction::Data);
+        self.start(flow, (port, queue, route), rate, fabric);
+    }
+
+    /// Gives queue pairs to all waiting flows. `ports` are the host's ports.
+    pub(crate) fn start_all_waiting(&mut self, ports: &IndexVec<PortIx, Port>, fabric: &Fabric) {
+        for port in ports {
+            while !self.lanes[port.ix].waiting.is_empty() {
+                self.start_waiting(port.ix, port.rate, fabric);
+            }
+        }
+    }
+
+    /// A flow of `class` starts at `port`, and waits for its first turn without a queue pair.
+    pub(super) fn wait(&mut self, flow: FlowId, class: Class, port: &Port, fabric: &Fabric) {
+        self.reserve_place(port.ix, class);
+        while !self.lanes[port.ix].waiting.is_empty() && self.lanes[port.ix].waiting_class != class {
+            self.start_waiting(port.ix, port.rate, fabric);
+        }
+        let lanes = &mut self.lanes[port.ix];
+        lanes.waiting_class = class;
+        lanes.waiting.push_back(flow);
+    }
+
+    /// Adds the queue pair of a flow that started, for which a place at the end of the round is
+    /// reserved.
+    pub(super) fn start(
+        &mut self,
+        flow: FlowId,
+        (port, queue, route): (PortIx, QueueIx, Route),
+        rate: Rate,
+        fabric: &Fabric,
+    ) -> Slot {
+        let (entry, sender) = (fabric.live_flow(flow), SenderFacts { flow, ..fabric.sender(rate) });
+        let spec = &entry.spec;
+        let mut pair = QueuePair {
+            flow,
+            class: spec.class,
+            port,
+            queue,
+            place: RoundIx::default(),
+            route,
+            bytes: spec.bytes,
+            packets: fabric.packets(spec),
+            progress: Progress::default(),
+            recovery: fabric.spec.recovery.sender(&sender),
+            reaction: fabric.spec.congestion.reaction(&sender),
+            next_departure: spec.start,
+            last_sent: spec.start,
+            last_wire: 0,
+            timer_at: Time::NEVER,
+            ready_since: spec.start,
+            state: PairState::Idle,
+            timed_from: Time::NEVER,
+            check_at: Time::NEVER,
+            paths: fabric.spec.load_balance.path_choice(&sender),
+            retransmitted: 0,
+            resent: 0,
+        };
+        if pair.can_send(fabric) {
+            pair.state = PairState::Ready;
+        }
         let slot = put(pair, &mut self.queue_pairs, &mut self.free);
-        self.enter(slot);
+        entry.sender.set(Some(slot));
+        self.take_place(slot);
+        if self.queue_pairs[slot].state == PairState::Ready {
+            self.lanes[port].set_ready(&self.queue_pairs[slot]);
+        }
         slot
     }
 
-    /// Adds a queue pair to the round of its port.
-    pub(super) fn enter(&mut self, slot: Slot) {
-        let QueuePair { port, queue, class, .. } = self.queue_pairs[slot];
+    /// Reserves a place at the end of the round of `port`, for a queue pair or a waiting flow of
+    /// `class`.
+    pub(super) fn reserve_place(&mut self, port: PortIx, class: Class) {
         let lanes = &mut self.lanes[port];
         lanes.close_gaps(|slot, place| self.queue_pairs[slot].place = place);
-        self.queue_pairs[slot].place = RoundIx(lanes.round.len() as u32);
         lanes.live += 1;
         lanes.classes = lanes.classes.with(class);
+    }
+
+    /// Puts a queue pair at the reserved place after the other queue pairs of its port.
+    fn take_place(&mut self, slot: Slot) {
+        let pair = &mut self.queue_pairs[slot];
+        let lanes = &mut self.lanes[pair.port];
+        pair.place = RoundIx(lanes.round.len() as u32);
         lanes.round.push(slot);
-        if queue.index() >= CLASSES {
-            lanes.line(queue).push(slot);
+        if pair.queue.index() >= CLASSES {
+            lanes.line(pair.queue).push(slot);
         }
+    }
+
+    /// Adds a queue pair, which changed its port or route, to the round of its port.
+    pub(super) fn enter(&mut self, slot: Slot) {
+        let QueuePair { port, class, .. } = self.queue_pairs[slot];
+        debug_assert!(self.lanes[port].waiting.is_empty(), "waiting flows have the last places");
+        self.reserve_place(port, class);
+        self.take_place(slot);
     }
 
     /// Removes a queue pair from the round of its port.

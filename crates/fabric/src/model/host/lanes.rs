@@ -2,18 +2,21 @@
 
 use super::sender::QueuePair;
 use super::turns::Turns;
-use crate::ids::{CLASSES, Class, ClassMask, QueueIx, Slot, index_of};
+use crate::ids::{CLASSES, Class, ClassMask, FlowId, QueueIx, Slot, index_of};
 use backwater_engine::Time;
 use backwater_engine::bits::{BitSet, first_after};
 use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Queue pairs of one port: ready ones, and those that wait for their departure time.
 ///
 /// Ready queue pairs take turns in a round, in the order in which their flows started. The order
 /// never changes while a queue pair lives.
+///
+/// A flow has a place in the round from its start on, and may wait for its first turn without a
+/// queue pair. The last places of the round belong to such flows. All of them are ready.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     /// Places with a ready queue pair.
@@ -25,6 +28,7 @@ pub(super) struct Lanes {
     /// Classes of all queue pairs so far.
     pub(super) classes: ClassMask,
     pub(super) paced: BinaryHeap<Reverse<(Time, Slot)>>,
+    /// Number of places in use.
     pub(super) live: usize,
     /// Places with a ready queue pair, by class: for rounds in which some classes are closed.
     pub(super) ready_of: [BitSet; CLASSES],
@@ -34,6 +38,11 @@ pub(super) struct Lanes {
     pub(super) closed: BitSet,
     /// Turns between the queue pairs and the port's queues.
     pub(super) turns: Turns,
+    /// Flows without a queue pair, in the order of their places. Their places follow those of
+    /// `round`.
+    pub(super) waiting: VecDeque<FlowId>,
+    /// Class of all `waiting` flows.
+    pub(super) waiting_class: Class,
 }
 
 /// Place in the round of a port.
@@ -47,7 +56,26 @@ impl Lanes {
     pub(super) fn heap_bytes(&self) -> u64 {
         let sets: u64 = self.ready_of.iter().chain([&self.ready, &self.closed]).map(HeapBytes::heap_bytes).sum();
         let lines = self.lines.heap_bytes() + self.lines.iter().map(HeapBytes::heap_bytes).sum::<u64>();
-        self.round.heap_bytes() + self.paced.heap_bytes() + lines + sets
+        self.round.heap_bytes() + self.paced.heap_bytes() + self.waiting.heap_bytes() + lines + sets
+    }
+
+    /// Returns true if a flow of an `open` class waits for its first turn.
+    #[inline]
+    pub(super) fn has_waiting(&self, open: ClassMask) -> bool {
+        !self.waiting.is_empty() && open.has(self.waiting_class)
+    }
+
+    /// Returns the place of the waiting flow whose turn is next. `None` if the turn of `ready`, the
+    /// next ready place, comes first, or if no flow of an `open` class waits.
+    pub(super) fn next_waiting(&self, ready: Option<RoundIx>, open: ClassMask) -> Option<RoundIx> {
+        if !self.has_waiting(open) || ready.is_some_and(|place| place > self.cursor) {
+            return None;
+        }
+        let waiting = self.round.len()..self.round.len() + self.waiting.len();
+        let after_cursor = waiting.start.max(self.cursor.index() + 1);
+        let next =
+            if after_cursor < waiting.end { Some(after_cursor) } else { ready.is_none().then_some(waiting.start) };
+        next.map(RoundIx::from_index)
     }
 
     /// Returns the first ready place of an `open` class after the place served last, in the order
@@ -98,7 +126,8 @@ impl Lanes {
     /// Removes the gaps that finished queue pairs left, once gaps are the greater part of the
     /// round. Calls `moved` with each slot and its new place.
     pub(super) fn close_gaps(&mut self, mut moved: impl FnMut(Slot, RoundIx)) {
-        if self.round.len() < 64 || self.round.len() < 2 * self.live {
+        let places = self.round.len() + self.waiting.len();
+        if places < 64 || places < 2 * self.live {
             return;
         }
         let (mut next, mut cursor) = (RoundIx(0), RoundIx(0));

@@ -15,20 +15,19 @@ mod timers;
 mod turns;
 
 pub use self::endpoint::Endpoint;
-use self::lanes::RoundIx;
-use self::sender::{PairState, QueuePair};
+use self::sender::PairState;
 use self::turns::Side;
 use crate::contract::report::Report;
 use crate::contract::{
-    AckView, Answer, Entropy, FlowControl, LossSignal, NoticeAction, Notification, NotificationPoint, Progress,
-    ReactionPoint, RecoveryReceiver, RecoverySender, SenderFacts, StartingFlow, Verdict,
+    AckView, Answer, Entropy, FlowControl, LossSignal, NoticeAction, Notification, NotificationPoint, ReactionPoint,
+    RecoveryReceiver, RecoverySender, StartingFlow, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::record::Echo;
 use crate::frame::record::Trail;
 use crate::frame::{Body, Cnp, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
-use crate::ids::{Class, ClassMask, FlowId, PortIx, QueueIx, Slot};
+use crate::ids::{Class, FlowId, PortIx, QueueIx, Slot};
 use crate::model::flags::NodeFlags;
 use crate::model::io::NodeIo;
 use crate::model::node::Node;
@@ -79,66 +78,59 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    /// Adds a flow to the flows that this host will start. Flows must be added in the order of
-    /// their start times.
-    pub(crate) fn expect_flow(&mut self, flow: FlowId) {
+    /// Adds a flow to the flows that this host will start, at `start`. Flows must be added in the
+    /// order of their start times.
+    pub(crate) fn expect_flow(&mut self, flow: FlowId, start: Time) {
         let upcoming = &mut self.node.endpoint_mut().upcoming;
         upcoming.push_back(flow);
         if upcoming.len() == 1 {
-            self.env.sink.schedule(Wakeup::FlowStart(self.node.id), self.env.fabric.flow(flow).start);
+            self.env.sink.schedule(Wakeup::FlowStart(self.node.id), start);
         }
     }
 
     /// Starts every flow that is due, and schedules a wake-up for the next flow.
     pub(crate) fn start_flows(&mut self) {
         let fabric = self.env.fabric;
+        // A flow needs a queue pair before its first turn only if something observes its start.
+        let waits = !self.node.io.flags.intersects(NodeFlags::TRACE)
+            && !fabric.reaction_timers
+            && !self.node.flow_control.follows_flows();
         while let Some(flow) = self.node.endpoint_mut().upcoming.front().copied() {
-            let entry = fabric.live_flow(flow);
+            let entry = fabric.flows.peek(flow).expect("a flow is live until its last packet has left the network");
             let spec = &entry.spec;
             if spec.start > self.env.now {
                 self.env.sink.schedule(Wakeup::FlowStart(self.node.id), spec.start);
                 break;
             }
             self.node.endpoint_mut().upcoming.pop_front();
-            let (port, route) = fabric.route(flow, spec, Direction::Data);
-            let line_rate = self.node.io.ports[port].rate;
-            let busy_until = self.node.io.ports[port].free_at();
-            let sender = SenderFacts { flow, ..fabric.sender(line_rate) };
-            let starting = self.starting(flow, spec.class, port, route);
-            let mut queue = QueueIx::default();
-            self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
-            let endpoint = self.node.endpoint_mut();
-            let slot = endpoint.insert(QueuePair {
-                flow,
-                class: spec.class,
-                port,
-                queue,
-                place: RoundIx::default(),
-                route,
-                bytes: spec.bytes,
-                packets: fabric.packets(spec),
-                progress: Progress::default(),
-                recovery: fabric.spec.recovery.sender(&sender),
-                reaction: fabric.spec.congestion.reaction(&sender),
-                next_departure: self.env.now,
-                last_sent: self.env.now,
-                last_wire: 0,
-                timer_at: Time::NEVER,
-                ready_since: self.env.now,
-                state: PairState::Idle,
-                timed_from: Time::NEVER,
-                check_at: Time::NEVER,
-                paths: fabric.spec.load_balance.path_choice(&sender),
-                retransmitted: 0,
-                resent: 0,
-            });
-            entry.sender.set(Some(slot));
-            endpoint.update_state(slot, fabric, busy_until, self.env.now);
-            self.trace_pair(slot);
-            self.schedule_timer(slot);
+            let port = match &**self.node.io.ports {
+                [only] => only.ix,
+                _ => fabric.route(flow, spec, Direction::Data).0,
+            };
+            if waits {
+                let NodeIo { ports, endpoint, .. } = &mut self.node.io;
+                let endpoint = endpoint.as_mut().expect("flows start at nodes with an endpoint");
+                endpoint.wait(flow, spec.class, &ports[port], fabric);
+            } else {
+                self.start_flow(flow, spec.class, port);
+            }
             self.pipeline().schedule(port);
         }
         self.node.run_actions(self.env);
+    }
+
+    /// Starts a flow at `port`, with a queue pair.
+    fn start_flow(&mut self, flow: FlowId, class: Class, port: PortIx) {
+        let (_, route) = self.env.fabric.route(flow, self.env.fabric.flow(flow), Direction::Data);
+        let starting = self.starting(flow, class, port, route);
+        let mut queue = QueueIx::default();
+        self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
+        let rate = self.node.io.ports[port].rate;
+        let endpoint = self.node.endpoint_mut();
+        endpoint.reserve_place(port, class);
+        let slot = endpoint.start(flow, (port, queue, route), rate, self.env.fabric);
+        self.trace_pair(slot);
+        self.schedule_timer(slot);
     }
 
     /// Sets the timer of the reaction point in `slot`, if reaction points use timers.
@@ -211,8 +203,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     pub(crate) fn next_packet(mut self, ix: PortIx) -> Option<Frame> {
         let port = &self.node.io.ports[ix];
         let endpoint = self.node.io.endpoint.as_mut()?;
-        let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), self.env.now)?;
         let fabric = self.env.fabric;
+        let slot = endpoint.choose(port, self.env.now, fabric)?;
         let pair = &mut endpoint.queue_pairs[slot];
         let psn = pair.recovery.next(&pair.progress, pair.packets).expect("a queue pair that is ready can send");
         let before = fabric.payload_before(psn, pair.bytes);
