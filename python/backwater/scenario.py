@@ -155,7 +155,7 @@ class Scenario:
         return [Setting(path, json.loads(value), origin) for path, value, origin in self.plan.explain()]
 
     def estimate_memory(self, seconds: float = 2.0) -> Estimate:
-        """Estimates the memory of a run by simulating its beginning for some seconds of wall time."""
+        """Estimates the memory of a run: sets it up, and simulates its beginning for some seconds of wall time."""
         with tempfile.TemporaryDirectory(prefix="backwater-") as scratch:
             return self.plan.estimate_memory(seconds, scratch)
 

@@ -40,9 +40,19 @@ struct Load {
 /// Number of measurements of an estimate.
 const MEASUREMENTS: u32 = 32;
 
+/// Number of flows of the beginning. To admit more flows takes too long.
+const FLOWS: usize = 1 << 20;
+
+/// Number of unfinished flows in the tables of the beginning: two row groups.
+const UNFINISHED: usize = 1 << 15;
+
 /// Estimates the memory of a run of `plan`. Simulates the beginning of the run for `wall` of real
 /// time. Assumes that active flows and frames keep growing as in the second half of the simulated
 /// time. Tables are written to `scratch`, an empty directory.
+///
+/// The beginning has at most [`FLOWS`] flows, and ends with the start of the next flow. If all
+/// flows so far start at one instant, all other flows are assumed to start at this instant as well,
+/// and to wait.
 ///
 /// # Errors
 ///
@@ -50,20 +60,31 @@ const MEASUREMENTS: u32 = 32;
 pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
     let (until, expected) = (plan.run.until, plan.traffic.expected);
     let most_frames = most_frames(&plan);
+    let (stop, waiting) = match [0, FLOWS].map(|flow| plan.traffic.flows().nth(flow).map(|flow| flow.start)) {
+        [Some(first), Some(beyond)] if first == beyond => (Time::NEVER, expected - FLOWS as f64),
+        [_, Some(beyond)] => (beyond, 0.0),
+        [_, None] => (Time::NEVER, 0.0),
+    };
     let resident_set = ResidentSet::start(plan.fabric_bytes());
-    let mut run = Run::start(plan, build, scratch, 1)?;
+    let mut run = Run::start_with(plan, build, scratch, 1, stop, FLOWS)?;
     let (begun, mut loads) = (Instant::now(), Vec::new());
+    let mut first_flows = run.simulation().memory().flows;
     let mut is_done = false;
     while !is_done && begun.elapsed() < wall {
         is_done = run.advance(wall / MEASUREMENTS).done;
         let Memory { frames, flows, .. } = run.simulation().memory();
+        if loads.is_empty() {
+            first_flows = Share { count: flows.count, bytes: flows.bytes - first_flows.bytes };
+        }
         loads.push(Load { at: run.simulation().now(), frames: frames.count, flows: flows.count });
     }
     let (memory, now) = (run.simulation().memory(), run.simulation().now());
     // Completing the tables also takes memory.
-    run.finish()?;
+    run.complete(UNFINISHED)?;
     let rest = resident_set.growth().saturating_sub(memory.total());
-    let simulation = if is_done { memory } else { grown(memory, &loads, until, (most_frames, expected)) };
+    let is_whole = is_done && stop == Time::NEVER && waiting == 0.0;
+    let mut simulation = if is_whole { memory } else { grown(memory, &loads, until, (most_frames, expected)) };
+    simulation.flows += Share { count: waiting as u64, bytes: (waiting * first_flows.each() as f64) as u64 };
     Ok(Estimate { simulation, rest, simulated_ps: now.ps().min(until.ps()) })
 }
 
@@ -179,5 +200,22 @@ mod tests {
         };
         assert_eq!(of(Duration::from_secs(600)), 20_000_000);
         assert_eq!(of(Duration::ZERO), 0);
+    }
+
+    /// 1,100 hosts have 1.2 million flows, which all start at once. Flows beyond the beginning take
+    /// as much memory as its flows.
+    #[test]
+    fn flows_that_start_at_once_are_assumed_to_wait() {
+        let of = |hosts: u32| {
+            let text = format!(
+                "run.until = \"1 us\"\nrun.drain = \"0 s\"\ntopology = {{ kind = \"star\", hosts = {hosts} }}\n\
+                 switch.buffer = \"1 GB\"\ntraffic = [{{ kind = \"all-to-all\", bytes = \"1 KB\" }}]\n"
+            );
+            let directory = TempDir::new().unwrap();
+            estimate(plan_of(&text), BUILD, Duration::from_secs(600), directory.path()).unwrap().simulation.flows
+        };
+        let [few, many] = [500, 1100].map(of);
+        assert_eq!([few.count, many.count], [500 * 499, 1100 * 1099]);
+        assert!(many.each() < 60, "{}", many.each());
     }
 }
