@@ -18,7 +18,7 @@ def explain(
     seed: Seed = None,
     overrides: Overrides = None,
     memory: Annotated[
-        bool, typer.Option("--memory", help="Estimate the memory of a run: set it up, and simulate its beginning for 2 s.")
+        bool, typer.Option("--memory", help="Estimate the memory of a run from its set-up and 2 s of simulation.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
