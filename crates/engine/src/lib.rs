@@ -8,12 +8,14 @@
 //! * [`random`]: named, portable random streams.
 //! * [`fingerprint`]: order-independent hash of a trajectory.
 //! * [`barrier`]: barrier for threads that run in lockstep.
+//! * [`interrupt`]: interruption of long work.
 
 pub mod barrier;
 pub mod bits;
 pub mod events;
 pub mod fingerprint;
 pub mod index;
+pub mod interrupt;
 pub mod memory;
 pub mod pages;
 pub mod prefetch;
