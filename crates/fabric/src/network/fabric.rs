@@ -368,17 +368,15 @@ impl Fabric {
     /// Recomputes the routes without `links`, which are down.
     pub(crate) fn reroute(&mut self, links: &BTreeSet<usize>) {
         let down = links.iter().flat_map(|link| self.wiring.links[*link]).collect();
-        let first = self.routes.clone();
+        self.first_routes.get_or_insert_with(|| Box::new(self.routes.clone()));
         self.routes.renew(&self.spec.nodes, &self.wiring, down);
         self.epoch += 1;
-        self.first_routes.get_or_insert_with(|| Box::new(first));
     }
 
     /// Computes the routes to the switches through which `flow` is pinned.
     pub fn add_waypoint_routes(&mut self, flow: &FlowSpec) {
-        for switch in flow.data_via.iter().chain(&flow.ack_via) {
-            self.routes.add(&self.spec.nodes, &self.wiring, *switch);
-        }
+        let waypoints = flow.data_via.iter().chain(&flow.ack_via).copied();
+        self.routes.add(&self.spec.nodes, &self.wiring, waypoints);
     }
 
     /// Returns the specification of the active flow `id`.

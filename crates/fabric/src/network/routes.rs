@@ -1,15 +1,19 @@
 //! Wiring and shortest-path routes. Equal-cost ports are in port order.
 
+mod block;
+mod extent;
+
 use crate::contract::{Links, PortFacts};
 use crate::frame::TIME_TO_LIVE;
 use crate::ids::{NodeId, PortId, PortIx};
-use crate::network::spec::{LinkSpec, NodeKind, Nodes};
+use crate::network::spec::{LinkSpec, Nodes};
 use arrayvec::ArrayVec;
-use backwater_engine::Duration;
 use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use block::{BLOCK, Block};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+pub(crate) use extent::{Extent, RoundTrips, begins_stage};
 
 /// Ports and links of a network.
 #[derive(Debug)]
@@ -63,17 +67,15 @@ impl Wiring {
         let ports: IndexVec<PortId, PortFacts> = ports.into_iter().flatten().collect();
         let peer_first = ports.iter().map(|port| first[ports[port.peer].node]).collect();
         let mut wiring = Wiring { ports, links: link_ports, first, peer_first, layers: vec![0; nodes.len()].into() };
-        let is_host = |node: &NodeId| nodes[*node].kind.has_endpoint();
-        let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = nodes.ids().partition(is_host);
-        let mut front = hosts;
-        for layer in 1.. {
-            let peers = front.iter().flat_map(|node| wiring.ports_of(*node)).map(|port| wiring.peer(port));
-            front = peers.filter(|peer| rest.remove(peer)).collect();
-            if front.is_empty() {
-                break;
-            }
-            for node in &front {
-                wiring.layers[*node] = layer;
+        let is_host = |node: NodeId| nodes[node].kind.has_endpoint();
+        let mut queue: VecDeque<NodeId> = nodes.ids().filter(|node| is_host(*node)).collect();
+        while let Some(node) = queue.pop_front() {
+            for port in wiring.first[node]..wiring.first[NodeId(node.0 + 1)] {
+                let peer = wiring.peer(&wiring.ports[PortId(port)]);
+                if wiring.layers[peer] == 0 && !is_host(peer) {
+                    wiring.layers[peer] = wiring.layers[node] + 1;
+                    queue.push_back(peer);
+                }
             }
         }
         wiring
@@ -88,8 +90,14 @@ impl Wiring {
     /// Returns the ports of `node`.
     #[inline]
     pub fn ports_of(&self, node: NodeId) -> &[PortFacts] {
+        self.of_ports(&self.ports, node)
+    }
+
+    /// Returns the elements of `all` for the ports of `node`.
+    #[inline]
+    fn of_ports<'a, T>(&self, all: &'a IndexVec<PortId, T>, node: NodeId) -> &'a [T] {
         let end = NodeId(node.0 + 1);
-        &self.ports.as_slice()[self.first[node] as usize..self.first[end] as usize]
+        &all.as_slice()[self.first[node] as usize..self.first[end] as usize]
     }
 
     /// Returns the distance of `node` from the nearest host, in links: 0 for a host, 1 for a switch
@@ -162,23 +170,37 @@ pub struct Routes {
     /// Route to each node that packets can be sent to.
     host_routes: IndexVec<NodeId, Option<HostRoute>>,
     /// Number of each node among the targets.
-    target_of: IndexVec<NodeId, Option<u32>>,
-    /// Lists of candidates, each stored once.
-    lists: Vec<Vec<PortIx>>,
-    /// Index of each list in `lists`.
-    known: HashMap<Vec<PortIx>, u32>,
-    /// Index into `lists`, per target and node.
-    table: Vec<IndexVec<NodeId, u32>>,
+    target_of: IndexVec<NodeId, Option<Target>>,
+    /// Routes to all targets.
+    blocks: Vec<Block>,
     /// Routes set by hand.
     by_hand: BTreeMap<(NodeId, NodeId), Vec<PortIx>>,
     /// Ports of links that are down, as known to these routes.
     down: BTreeSet<PortId>,
 }
 
+/// Number of a target. Targets are numbered block by block.
+#[derive(Clone, Copy, Debug)]
+struct Target(u32);
+
+impl Target {
+    /// Returns the number of the target's block.
+    #[inline]
+    fn block(self) -> usize {
+        self.0 as usize / BLOCK
+    }
+
+    /// Returns the target's position within its block.
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize % BLOCK
+    }
+}
+
 /// Route to a node: a target, and the last hop from there, if the node is not the target itself.
 #[derive(Clone, Copy, Debug)]
 struct HostRoute {
-    target: u32,
+    target: Target,
     node: NodeId,
     last_hop: Option<PortIx>,
 }
@@ -186,52 +208,39 @@ struct HostRoute {
 impl Routes {
     /// Computes the routes to every host.
     pub fn new(nodes: &Nodes, wiring: &Wiring) -> Routes {
-        let none = Vec::new();
         let mut routes = Routes {
             host_routes: vec![None; nodes.len()].into(),
             target_of: vec![None; nodes.len()].into(),
-            lists: vec![none.clone()],
-            known: HashMap::from([(none, 0)]),
-            table: Vec::new(),
+            blocks: Vec::new(),
             by_hand: BTreeMap::new(),
             down: BTreeSet::new(),
         };
-        routes.find_hosts(nodes, wiring);
+        let hosts = || nodes.ids().filter(|node| nodes[*node].kind.has_endpoint());
+        let end = |host: NodeId| match wiring.ports_of(host) {
+            [port] => (wiring.peer(port), Some(wiring.ports[port.peer].ix)),
+            _ => (host, None),
+        };
+        routes.add_targets(nodes, wiring, hosts().map(|host| end(host).0));
+        for host in hosts() {
+            let (node, last_hop) = end(host);
+            let target = routes.target_of[node];
+            routes.host_routes[host] = target.map(|target| HostRoute { target, node, last_hop });
+        }
         routes
     }
 
     /// Recomputes all routes without the links of `down`. Routes set by hand stay.
     pub(crate) fn renew(&mut self, nodes: &Nodes, wiring: &Wiring, down: BTreeSet<PortId>) {
-        let known = nodes.ids().filter(|node| self.host_routes[*node].is_some());
-        let known: Vec<NodeId> = known.collect();
-        self.down = down;
-        self.host_routes = vec![None; nodes.len()].into();
-        self.target_of = vec![None; nodes.len()].into();
-        self.table.clear();
-        self.find_hosts(nodes, wiring);
-        for node in known {
-            self.add(nodes, wiring, node);
+        for block in &mut self.blocks {
+            *block = Block::new(nodes, wiring, &down, std::mem::take(&mut block.targets));
         }
+        self.down = down;
     }
 
     /// Returns true if these routes know that the link of `port` is down.
     #[inline]
     pub(crate) fn avoid(&self, port: PortId) -> bool {
         self.down.contains(&port)
-    }
-
-    /// Computes the routes to every host.
-    fn find_hosts(&mut self, nodes: &Nodes, wiring: &Wiring) {
-        for (host, _) in nodes.enumerate().filter(|(_, spec)| spec.kind.has_endpoint()) {
-            match wiring.ports_of(host) {
-                [port] => {
-                    let switch = wiring.ports[port.peer];
-                    let target = self.target(nodes, wiring, switch.node);
-                    self.host_routes[host] = Some(HostRoute { target, node: switch.node, last_hop: Some(switch.ix) });
-                }
-                _ => self.add(nodes, wiring, host),
-            }
-        }
     }
 
     /// Sets the port through which packets for `target` leave `node`, without a check.
@@ -241,46 +250,30 @@ impl Routes {
 
     /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let lists = |lists: &mut dyn Iterator<Item = &Vec<PortIx>>| lists.map(HeapBytes::heap_bytes).sum::<u64>();
-        let known = self.known.capacity() * (size_of::<(Vec<PortIx>, u32)>() + 1);
-        self.host_routes.heap_bytes()
-            + self.target_of.heap_bytes()
-            + self.lists.heap_bytes()
-            + lists(&mut self.lists.iter())
-            + known as u64
-            + lists(&mut self.known.keys())
-            + self.table.heap_bytes()
-            + self.table.iter().map(|lists| lists.heap_bytes()).sum::<u64>()
+        let of_blocks = self.blocks.heap_bytes() + self.blocks.iter().map(Block::heap_bytes).sum::<u64>();
+        self.host_routes.heap_bytes() + self.target_of.heap_bytes() + of_blocks
     }
 
-    /// Computes the routes to `node`, unless they exist.
-    pub fn add(&mut self, nodes: &Nodes, wiring: &Wiring, node: NodeId) {
-        let target = self.target(nodes, wiring, node);
-        self.host_routes[node].get_or_insert(HostRoute { target, node, last_hop: None });
-    }
-
-    /// Returns the target number of `node`. Makes the node a target if it is none.
-    fn target(&mut self, nodes: &Nodes, wiring: &Wiring, node: NodeId) -> u32 {
-        if let Some(target) = self.target_of[node] {
-            return target;
+    /// Computes the routes to the nodes `added`, unless they exist.
+    pub fn add(&mut self, nodes: &Nodes, wiring: &Wiring, added: impl Iterator<Item = NodeId> + Clone) {
+        self.add_targets(nodes, wiring, added.clone());
+        for node in added {
+            let itself = self.target_of[node].map(|target| HostRoute { target, node, last_hop: None });
+            self.host_routes[node] = self.host_routes[node].or(itself);
         }
-        let distance = distances(nodes, wiring, &self.down, node);
-        let candidates = (0..nodes.len() as u32).map(|from| closer(nodes, wiring, &self.down, &distance, NodeId(from)));
-        let candidates: Vec<_> = candidates.collect();
-        let lists = candidates.into_iter().map(|ports| self.list(ports)).collect();
-        self.table.push(lists);
-        let target = self.table.len() as u32 - 1;
-        self.target_of[node] = Some(target);
-        target
     }
 
-    /// Returns the index of `candidates` in `lists`. Adds the list if it is new.
-    fn list(&mut self, candidates: Vec<PortIx>) -> u32 {
-        let Routes { lists, known, .. } = self;
-        *known.entry(candidates).or_insert_with_key(|candidates| {
-            lists.push(candidates.clone());
-            lists.len() as u32 - 1
-        })
+    /// Makes the nodes `added` targets, unless they are.
+    fn add_targets(&mut self, nodes: &Nodes, wiring: &Wiring, added: impl Iterator<Item = NodeId>) {
+        let (first, mut targets) = (self.blocks.len() * BLOCK, Vec::new());
+        for node in added {
+            self.target_of[node].get_or_insert_with(|| {
+                targets.push(node);
+                Target((first + targets.len() - 1) as u32)
+            });
+        }
+        let block = |targets: &[NodeId]| Block::new(nodes, wiring, &self.down, targets.to_vec());
+        self.blocks.extend(targets.chunks(BLOCK).map(block));
     }
 
     /// Returns the ports of `node` on shortest paths to `target`; empty if there is no path.
@@ -294,7 +287,7 @@ impl Routes {
         let Some(reach) = &self.host_routes[target] else { return &[] };
         match &reach.last_hop {
             Some(last_hop) if reach.node == node => std::slice::from_ref(last_hop),
-            _ => &self.lists[self.table[reach.target as usize][node] as usize],
+            _ => self.blocks[reach.target.block()].candidates(node, reach.target.index()),
         }
     }
 
@@ -381,202 +374,6 @@ impl Routes {
         }
         order.push(node);
     }
-
-    /// Returns the largest number of equal-cost ports of a node on a path between two hosts, the
-    /// source host excluded ([`Shape::choices`](crate::contract::Shape::choices)).
-    pub(crate) fn most_choices(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
-        let hosts = || nodes.enumerate().filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
-        // Hosts with one link share their switch's routes, except those set by hand.
-        let (mut switches, by_hand) = (BTreeSet::new(), !self.by_hand.is_empty());
-        let is_new = |host: &NodeId| match wiring.ports_of(*host) {
-            [link] => switches.insert(wiring.peer(link)) || by_hand,
-            _ => true,
-        };
-        let most = |target: NodeId| {
-            let candidates = |node: NodeId| self.candidates(node, target);
-            let next = |node: NodeId| candidates(node).iter().map(move |port| wiring.neighbour(node, *port));
-            let (mut seen, mut most) = (IndexVec::from(vec![false; nodes.len()]), 0);
-            seen[target] = true;
-            let mut front: Vec<NodeId> = hosts().flat_map(next).collect();
-            while let Some(node) = front.pop() {
-                if !std::mem::replace(&mut seen[node], true) {
-                    most = most.max(candidates(node).len());
-                    front.extend(next(node));
-                }
-            }
-            most
-        };
-        hosts().filter(is_new).map(most).max().unwrap_or(0)
-    }
-
-    /// Returns the largest number of stages of a path between two hosts
-    /// ([`Shape::stages`](crate::contract::Shape::stages)), whichever equal-cost ports packets
-    /// take.
-    pub fn most_stages(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
-        let hosts = || nodes.enumerate().filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
-        // Hosts with one link share their switch's routes.
-        let target = |host| match wiring.ports_of(host) {
-            [] => None,
-            [link] => Some(((wiring.peer(link), true), host)),
-            _ => Some(((host, false), host)),
-        };
-        let targets: BTreeMap<(NodeId, bool), NodeId> = hosts().filter_map(target).collect();
-        let farthest = |target: &NodeId| {
-            let mut stages = vec![StageCount::Unknown; nodes.len()].into();
-            hosts().map(|host| self.stages_after(nodes, wiring, host, *target, &mut stages)).max().unwrap_or(0)
-        };
-        1 + targets.values().map(farthest).max().unwrap_or(0)
-    }
-
-    /// Returns the largest number of stages that begin after `node` on a path to `target`. In a
-    /// routing loop, this number is the time to live.
-    fn stages_after(
-        &self,
-        nodes: &Nodes,
-        wiring: &Wiring,
-        node: NodeId,
-        target: NodeId,
-        stages: &mut IndexVec<NodeId, StageCount>,
-    ) -> usize {
-        let next = |node: NodeId| self.candidates(node, target).iter().map(move |port| wiring.neighbour(node, *port));
-        let mut stack = vec![node];
-        while let Some(node) = stack.last().copied() {
-            let most = match stages[node] {
-                StageCount::Stages(_) => {
-                    stack.pop();
-                    continue;
-                }
-                StageCount::Unknown => {
-                    stages[node] = StageCount::Open;
-                    stack.extend(next(node).filter(|next| *next != target));
-                    continue;
-                }
-                StageCount::Open => next(node)
-                    .filter(|next| *next != target)
-                    .map(|next| stages[next].stages() + usize::from(begins_stage(nodes, node, next))),
-            };
-            stages[node] = StageCount::Stages(most.max().unwrap_or(0));
-        }
-        stages[node].stages()
-    }
-
-    /// Returns base round-trip times between hosts, for frames of `there` and `back` wire bytes
-    /// that are stored and forwarded at every hop.
-    pub fn round_trips(&self, nodes: &Nodes, wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
-        let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
-        // Hosts of one switch share the switch's routes: the host with the slowest first hop
-        // represents all.
-        let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
-        for port in wiring.ports.iter().filter(|port| nodes[port.node].kind.has_endpoint()) {
-            let slowest = racks.entry(wiring.peer(port)).or_default();
-            *slowest = (*slowest).max((hop(port), port.node));
-        }
-        // Longest round-trip time by number of links.
-        let mut longest: BTreeMap<u8, Duration> = BTreeMap::new();
-        for (switch, (first_hop, _)) in &racks {
-            for (_, host) in racks.values() {
-                let path = self.path(wiring, *switch, &[], *host, |_, candidates| candidates[0]);
-                let (mut node, mut sum) = (*switch, *first_hop);
-                for port in path.iter().flatten() {
-                    sum += hop(wiring.port_at(node, *port));
-                    node = wiring.neighbour(node, *port);
-                }
-                let of_as_many =
-                    longest.entry(path.map_or(1, |path| (path.len() + 1).min(u8::MAX.into()) as u8)).or_default();
-                *of_as_many = (*of_as_many).max(sum);
-            }
-        }
-        RoundTrips::of(&longest)
-    }
-}
-
-/// Largest number of stages after a node, as far as it is known.
-#[derive(Clone, Copy, Debug)]
-enum StageCount {
-    Unknown,
-    /// The path that is being followed passes the node.
-    Open,
-    /// Known number of stages.
-    Stages(usize),
-}
-
-impl StageCount {
-    /// Returns the number of stages. A path that returns to an open node is a loop, which a packet
-    /// follows for its time to live.
-    fn stages(self) -> usize {
-        match self {
-            StageCount::Stages(stages) => stages,
-            StageCount::Unknown | StageCount::Open => TIME_TO_LIVE.into(),
-        }
-    }
-}
-
-/// Base round-trip times between hosts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RoundTrips {
-    /// Longest round-trip time of any pair.
-    pub longest: Duration,
-    /// Number of links between the two hosts of that pair.
-    pub hops: u8,
-    /// Increment per link: a pair with `n` links fewer has a round-trip time that is at least `n`
-    /// times the increment shorter.
-    pub per_hop: Duration,
-}
-
-impl RoundTrips {
-    /// Derives the result from the longest round-trip times by number of links.
-    fn of(longest: &BTreeMap<u8, Duration>) -> RoundTrips {
-        let at_last = |(hops, rtt): (&u8, &Duration)| (*rtt, Reverse(*hops));
-        let Some((rtt, Reverse(hops))) = longest.iter().map(at_last).max() else { return RoundTrips::default() };
-        let shorter = longest.range(..hops).map(|(hops, rtt)| (*hops, *rtt)).chain([(0, Duration::ZERO)]);
-        let per_hop = shorter.map(|(fewer, less)| (rtt - less).ps() / u64::from(hops - fewer)).min().unwrap_or(0);
-        RoundTrips { longest: rtt, hops, per_hop: Duration::from_ps(per_hop) }
-    }
-}
-
-/// Returns true if a packet from `node` begins a stage at `next`, which is not its destination.
-pub(crate) fn begins_stage(nodes: &Nodes, node: NodeId, next: NodeId) -> bool {
-    let is_switch = |node: NodeId| nodes[node].kind == NodeKind::Switch;
-    !is_switch(next) || is_switch(node)
-}
-
-/// Returns the distance of every node from `target` in hops; `u32::MAX` if there is no path.
-fn distances(nodes: &Nodes, wiring: &Wiring, down: &BTreeSet<PortId>, target: NodeId) -> IndexVec<NodeId, u32> {
-    let mut distance = IndexVec::from(vec![u32::MAX; nodes.len()]);
-    distance[target] = 0;
-    let mut queue = VecDeque::from([target]);
-    while let Some(node) = queue.pop_front() {
-        if node != target && !nodes[node].kind.forwards() {
-            continue;
-        }
-        for port in wiring.ports_of(node).iter().filter(|port| !down.contains(&port.id)) {
-            let next = wiring.peer(port);
-            if distance[next] == u32::MAX {
-                distance[next] = distance[node] + 1;
-                queue.push_back(next);
-            }
-        }
-    }
-    distance
-}
-
-/// Returns the ports of `node` that lead one hop closer to the target of `distance`.
-fn closer(
-    nodes: &Nodes,
-    wiring: &Wiring,
-    down: &BTreeSet<PortId>,
-    distance: &IndexVec<NodeId, u32>,
-    node: NodeId,
-) -> Vec<PortIx> {
-    let here = distance[node];
-    if here == u32::MAX || here == 0 {
-        return Vec::new();
-    }
-    let downhill = |port: &&PortFacts| {
-        let next = wiring.peer(port);
-        !down.contains(&port.id) && distance[next] == here - 1 && (here == 1 || nodes[next].kind.forwards())
-    };
-    wiring.ports_of(node).iter().filter(downhill).map(|port| port.ix).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
 use crate::mechanisms::headroom::HeadroomConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
-use crate::network::routes::{Routes, Wiring};
+use crate::network::routes::{Extent, Routes, Wiring};
 use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -530,6 +530,7 @@ impl NetworkSpec {
     pub fn shape(&self, wiring: &Wiring, routes: &Routes) -> Shape {
         let nodes = || self.nodes.ids();
         let is_switch = |node: &NodeId| self.nodes[*node].kind == NodeKind::Switch;
+        let Extent { stages, choices } = routes.extent(&self.nodes, wiring);
         Shape {
             layers: nodes().map(|node| wiring.layer(node)).max().unwrap_or(0),
             multihomed: nodes().any(|node| self.is_host(node) && wiring.ports_of(node).len() > 1),
@@ -545,8 +546,8 @@ impl NetworkSpec {
             trunks: self.links.iter().any(|link| is_switch(&link.a) && is_switch(&link.b)),
             direct: self.links.iter().any(|link| !is_switch(&link.a) && !is_switch(&link.b)),
             uniform: self.groups.iter().all(|group| group.flow_control.is_none()),
-            stages: routes.most_stages(&self.nodes, wiring),
-            choices: routes.most_choices(&self.nodes, wiring),
+            stages,
+            choices,
             lossless: self.switch.lossless.iter().copied().collect(),
             lossless_acks: self.switch.lossless.contains(&self.host.ack_class),
             routes_by_hand: !self.routes.is_empty(),

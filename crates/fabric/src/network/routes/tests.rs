@@ -1,7 +1,10 @@
+mod reference;
+
 use super::*;
 use crate::fixtures::linked;
-use crate::network::spec::{NetworkSpec, NodeSpec};
-use backwater_engine::Rate;
+use crate::network::spec::{NetworkSpec, NodeKind, NodeSpec};
+use backwater_engine::interrupt::interruptible;
+use backwater_engine::{Duration, Rate};
 
 fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -44,7 +47,7 @@ fn choices_count_equal_cost_ports_of_switches_between_hosts() {
         for (node, target, port) in by_hand {
             routes.set(NodeId(*node), NodeId(*target), PortIx(*port));
         }
-        routes.most_choices(&spec.nodes, &wiring)
+        routes.extent(&spec.nodes, &wiring).choices
     };
     let mut spec = leaf_spine();
     assert_eq!(choices(&spec, &[]), 3);
@@ -92,9 +95,7 @@ fn a_path_passes_its_waypoints() {
     let spec = leaf_spine();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let mut routes = Routes::new(&spec.nodes, &wiring);
-    for spine in [6, 7] {
-        routes.add(&spec.nodes, &wiring, NodeId(spine));
-    }
+    routes.add(&spec.nodes, &wiring, [6, 7].map(NodeId).into_iter());
     let path = |via: &[u32], choice: usize| {
         let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
         routes
@@ -186,4 +187,15 @@ fn increment_per_link_follows_from_shorter_paths() {
     assert_eq!(of(&[(2, 40), (4, 30)]), (40, 2, 20));
     assert_eq!(of(&[(2, 40), (4, 40)]), (40, 2, 20));
     assert_eq!(of(&[]), (0, 0, 0));
+}
+
+/// Each part of the work on routes checks for interruptions.
+#[test]
+fn work_on_routes_can_be_interrupted() {
+    let spec = leaf_spine();
+    let (wiring, routes) = routes(&spec);
+    let ends = |work: &dyn Fn()| interruptible(|| Err(()), work) == Err(());
+    assert!(ends(&|| drop(Routes::new(&spec.nodes, &wiring))));
+    assert!(ends(&|| drop(routes.extent(&spec.nodes, &wiring))));
+    assert!(ends(&|| drop(routes.round_trips(&spec.nodes, &wiring, 1000, 60))));
 }
