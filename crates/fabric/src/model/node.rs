@@ -51,7 +51,7 @@ impl Node {
         let ports = site.ports.iter().map(port).collect();
         let mut io = NodeIo::new(id, ports, site.is_host.then(|| Endpoint::new(fabric, id)));
         let forwards = site.relays || !site.is_host;
-        let switch = forwards.then(|| Box::new(Switch::new(&site, &fabric.spec)));
+        let switch = forwards.then(|| Box::new(Switch::new(&site, fabric)));
         let hooks = switch.as_ref().map_or(HookSet::empty(), |switch| switch.point_hooks | switch.balancer_hooks);
         let takes_turns = site.is_host && fabric.spec.host.scheduler != (HostScheduler::RelayFirst {});
         io.flags = NodeFlags::of(hooks)

@@ -12,7 +12,8 @@ use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
 use crate::model::probe::{IngressProbe, IngressRecords};
-use crate::network::spec::{NetworkSpec, RelayConfig};
+use crate::network::fabric::Fabric;
+use crate::network::spec::RelayConfig;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
 use get_size2::GetSize;
@@ -88,13 +89,13 @@ impl Transit {
 }
 
 impl Switch {
-    pub(crate) fn new(site: &Site<'_>, spec: &NetworkSpec) -> Switch {
+    pub(crate) fn new(site: &Site<'_>, Fabric { spec, wiring, .. }: &Fabric) -> Switch {
         let RelayConfig { delay, rate, .. } = spec.host.relay;
         let (delay, rate) = if site.relays { (delay, rate) } else { (Duration::ZERO, None) };
         let transit = Transit { delay, rate, free_at: Time::ZERO, packets: VecDeque::new() };
         let (congestion_point, balancer) = (spec.congestion_point(site), spec.load_balance.build(site));
         Switch {
-            buffer: spec.headroom(site.node).build(site),
+            buffer: spec.headroom(site.node, wiring).build(site),
             point_hooks: congestion_point.hooks(),
             congestion_point,
             balancer_hooks: balancer.hooks(),

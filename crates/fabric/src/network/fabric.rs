@@ -262,7 +262,8 @@ impl Fabric {
     /// Checks that every switch's buffer holds the reserved bytes of its buffer policy.
     pub(crate) fn check_buffers(&self) -> Result<(), Vec<Diagnostic>> {
         let switches = self.spec.nodes.enumerate().filter(|(_, node)| node.kind.forwards());
-        let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), id, node));
+        let reserved =
+            switches.map(|(id, node)| (self.spec.headroom(id, &self.wiring).reserved(&self.site(id)), id, node));
         let refused = reserved.filter(|(reserved, id, _)| *reserved >= self.spec.buffer(*id).get());
         let refused = refused.map(|(reserved, id, node)| {
             let buffer = self.spec.buffer(id);

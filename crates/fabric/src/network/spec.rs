@@ -377,12 +377,10 @@ impl NetworkSpec {
     }
 
     /// Returns the buffer policy of a switch or relaying host.
-    pub fn headroom(&self, node: NodeId) -> &HeadroomConfig {
+    pub fn headroom(&self, node: NodeId, wiring: &Wiring) -> &HeadroomConfig {
         let own = match self.relays(node) {
             true => {
-                let ends = |link: &LinkSpec| [(link.a, link.b), (link.b, link.a)];
-                let first = self.links.iter().flat_map(ends).find(|(end, _)| *end == node);
-                let counts_nothing = self.flow_control(first.map_or(node, |(_, peer)| peer)).facts(true).relays_pauses;
+                let counts_nothing = self.flow_control_of(node, wiring).facts(true).relays_pauses;
                 self.host.relay.headroom.as_ref().or(counts_nothing.then_some(&HeadroomConfig::SHARED))
             }
             false => self.group(node).and_then(|group| group.headroom.as_ref()),
@@ -428,7 +426,7 @@ impl NetworkSpec {
 
     /// Returns the static environment of mechanisms at `node`.
     pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, shape: Shape, base_rtt: Duration) -> Site<'a> {
-        let (ports, is_host, policy) = (wiring.ports_of(node), self.is_host(node), self.headroom(node));
+        let (ports, is_host, policy) = (wiring.ports_of(node), self.is_host(node), self.headroom(node, wiring));
         let lossless = self.switch.lossless.iter().copied().collect();
         let is_bounded = policy.facts().bounds_ingress && !policy.shares_buffer(self.buffer(node), lossless);
         let facts = |node| self.flow_control_of(node, wiring).facts(self.is_host(node));

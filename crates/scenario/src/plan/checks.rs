@@ -197,23 +197,20 @@ fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
 
 /// Returns pairs of switches with a relaying host between them. The host runs the flow control of
 /// the pair's first switch, to which its first link leads.
-fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
-    let neighbours = |relay: NodeId| {
-        let others = spec.links.iter().filter_map(move |link| match relay {
-            relay if relay == link.a => Some(link.b),
-            relay if relay == link.b => Some(link.a),
-            _ => None,
-        });
-        others.filter(|node| spec.nodes[*node].kind == NodeKind::Switch).collect::<Vec<_>>()
+fn relayed(spec: &NetworkSpec, wiring: &Wiring) -> impl Iterator<Item = [NodeId; 2]> {
+    let pairs = |relay: NodeId| {
+        let peers = wiring.ports_of(relay).iter().map(|port| wiring.peer(port));
+        let mut switches = peers.filter(|node| spec.nodes[*node].kind == NodeKind::Switch);
+        let first = switches.next();
+        switches.filter_map(move |other| Some([first?, other]))
     };
-    let switches = nodes(NodeKind::Relay, spec).map(neighbours);
-    switches.flat_map(|switches| switches.windows(2).map(|pair| [switches[0], pair[1]]).collect::<Vec<_>>())
+    nodes(NodeKind::Relay, spec).flat_map(pairs)
 }
 
 /// Warns about neighbours whose flow controls do not interoperate.
-pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
+pub(super) fn borders(spec: &NetworkSpec, wiring: &Wiring) -> Vec<Diagnostic> {
     let mut diagnostics = Diagnostics::default();
-    let foreign = neighbours(spec).chain(relayed(spec)).find_map(|ends| {
+    let foreign = neighbours(spec).chain(relayed(spec, wiring)).find_map(|ends| {
         let [one, other] = ends.map(|node| spec.flow_control(node));
         let is_foreign = one.name() != other.name() && !one.facts(false).interoperates_with(&other.facts(false));
         is_foreign.then(|| (ends, [one.name(), other.name()]))
@@ -253,15 +250,14 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
 
 /// Warns if a switch runs a flow control that bounds queues, but its buffer policy divides the
 /// buffer among ports by thresholds. Does not warn if all neighbours of the switch use PFC.
-pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
+pub(super) fn shared_buffers(spec: &NetworkSpec, wiring: &Wiring) -> Vec<Diagnostic> {
     let mut diagnostics = Diagnostics::default();
-    let wiring = Wiring::new(&spec.nodes, &spec.links);
     let (lossless, buffer) = (spec.switch.lossless.iter().copied().collect(), spec.switch.buffer);
-    let is_divided = |switch: &NodeId| !spec.headroom(*switch).shares_buffer(buffer, lossless);
+    let is_divided = |switch: &NodeId| !spec.headroom(*switch, wiring).shares_buffer(buffer, lossless);
     let bounds_queues = |switch: &NodeId| spec.flow_control(*switch).facts(false).bounds_queues;
     let uses_pfc = |switch: NodeId, port: &PortFacts| {
         let (ours, peer) = (spec.flow_control(switch).facts(false), wiring.peer(port));
-        let theirs = spec.flow_control_of(peer, &wiring).facts(spec.is_host(peer));
+        let theirs = spec.flow_control_of(peer, wiring).facts(spec.is_host(peer));
         ours.protocols.iter().find(|protocol| theirs.supports(**protocol)) == Some(&Protocol::PFC)
     };
     let drops = |switch: &NodeId| wiring.ports_of(*switch).iter().any(|port| !uses_pfc(*switch, port));
@@ -294,15 +290,14 @@ fn relays(spec: &NetworkSpec) -> bool {
 
 /// Warns about bounded buffers of relaying hosts that forward PAUSEs. Such hosts have no thresholds
 /// of their own, so packets in flight must fit into the buffer.
-pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
+pub(super) fn relays_that_drop(spec: &NetworkSpec, wiring: &Wiring) -> Vec<Diagnostic> {
     let mut diagnostics = Diagnostics::default();
-    let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let relays_pauses = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).relays_pauses;
+    let relays_pauses = |relay: &NodeId| spec.flow_control_of(*relay, wiring).facts(true).relays_pauses;
     if let Some(relay) = nodes(NodeKind::Relay, spec).find(relays_pauses) {
         let message = "limits the buffers of relaying hosts; these hosts forward PAUSE frames but send none of their \
             own, so they may drop lossless packets";
         diagnostics.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
-        let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
+        let is_bounded = spec.site(relay, wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
         if is_bounded {
             diagnostics.warning(true, path_of(spec, relay, "headroom"), message);
         }
@@ -359,7 +354,7 @@ pub(super) fn guarantees(fabric: &Fabric) -> Vec<Diagnostic> {
 pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
     let spec = &fabric.spec;
     let mut needs: Vec<(String, NodeId, u64)> = Vec::new();
-    let is_set = |node: &NodeId| spec.headroom(*node).facts().set_headroom.is_some();
+    let is_set = |node: &NodeId| spec.headroom(*node, &fabric.wiring).facts().set_headroom.is_some();
     for node in switches(spec).chain(nodes(NodeKind::Relay, spec)).filter(is_set) {
         let site = fabric.site(node);
         let Some(need) = site.ports.iter().filter_map(|port| unmet(&site, port)).max() else { continue };
@@ -422,9 +417,9 @@ struct Need {
 
 /// Checks that the buffers of switches and relaying hosts hold the bytes that their policies
 /// reserve. Reports the first node with the largest need.
-pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
-    let of_switches = buffers_of(NodeKind::Switch, spec, "switch.buffer");
-    of_switches.into_iter().chain(buffers_of(NodeKind::Relay, spec, "host.relay.buffer")).collect()
+pub(super) fn buffers(spec: &NetworkSpec, wiring: &Wiring) -> Vec<Diagnostic> {
+    let of_switches = buffers_of(NodeKind::Switch, spec, wiring, "switch.buffer");
+    of_switches.into_iter().chain(buffers_of(NodeKind::Relay, spec, wiring, "host.relay.buffer")).collect()
 }
 
 /// True if PAUSEs depend on the occupancy of ingress ports.
@@ -433,14 +428,14 @@ fn counts(flow_control: &FlowControlFacts) -> bool {
 }
 
 /// Checks the buffers of nodes of one kind; `option` sets the buffer.
-fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnostic> {
+fn buffers_of(kind: NodeKind, spec: &NetworkSpec, wiring: &Wiring, option: &str) -> Vec<Diagnostic> {
     let mut diagnostics = Diagnostics::default();
-    let wiring = Wiring::new(&spec.nodes, &spec.links);
     let classes = spec.switch.lossless.len();
     let needs = nodes(kind, spec).map(|node| {
-        let site = spec.site(node, &wiring, Shape::default(), Duration::ZERO);
-        let (reserved, ports) = (spec.headroom(node).reserved(&site), site.ports.len() + site.unused_ports);
-        let thresholds = spec.headroom(node).below_thresholds(&site).filter(|_| counts(&site.flow_control));
+        let site = spec.site(node, wiring, Shape::default(), Duration::ZERO);
+        let policy = spec.headroom(node, wiring);
+        let (reserved, ports) = (policy.reserved(&site), site.ports.len() + site.unused_ports);
+        let thresholds = policy.below_thresholds(&site).filter(|_| counts(&site.flow_control));
         let (option, thresholds) = thresholds.unwrap_or_default();
         Need { node, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds), option }
     });

@@ -14,6 +14,7 @@ use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario, without_
 use crate::workload::{self, Traffic};
 use backwater_fabric::driver::trace::TraceSpec;
 use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::NetworkSpec;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -80,11 +81,12 @@ impl Plan {
             recovery: scenario.recovery.clone(),
         };
         diagnostics.extend(timing::frames(&spec));
-        diagnostics.extend(checks::buffers(&spec));
-        diagnostics.extend(checks::borders(&spec));
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        diagnostics.extend(checks::buffers(&spec, &wiring));
+        diagnostics.extend(checks::borders(&spec, &wiring));
         diagnostics.extend(checks::flow_controls(&spec));
-        diagnostics.extend(checks::shared_buffers(&spec));
-        diagnostics.extend(checks::relays_that_drop(&spec));
+        diagnostics.extend(checks::shared_buffers(&spec, &wiring));
+        diagnostics.extend(checks::relays_that_drop(&spec, &wiring));
         diagnostics.extend(checks::idle(&spec, &scenario.faults, until + scenario.run.drain));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
         let traffic = collect_errors(traffic, &mut diagnostics).unwrap_or_default();
