@@ -1,9 +1,8 @@
 //! Partition of a network into shards. The partition affects only the speed of a run, never the
 //! result.
 //!
-//! The tier of a switch is its distance in hops from the nearest host: 1 for a leaf, 2 for a spine,
-//! 3 for the core of a fat-tree. Without its highest tier, a network falls apart into pods; pods
-//! fall apart into smaller pods or racks. Shards consist of whole pods, as far as these give every
+//! Without its highest layer of switches, a network falls apart into pods; pods fall apart into
+//! smaller pods or racks. Shards consist of whole pods, as far as these give every
 //! shard a similar load.
 
 use crate::frame::Direction;
@@ -12,7 +11,7 @@ use crate::network::fabric::Fabric;
 use crate::network::spec::FlowSpec;
 use backwater_engine::index::IndexVec;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Nodes of every shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,28 +110,13 @@ fn deal(blocks: &mut [Block], shards: usize) -> (u64, usize) {
 }
 
 /// Returns the labels of nodes at every level of splitting: nodes with the same label stay
-/// together. The levels are connected components, pods without their highest tier, racks, single
+/// together. The levels are connected components, pods without their highest layer, racks, single
 /// nodes.
 fn levels(fabric: &Fabric) -> Vec<IndexVec<NodeId, NodeId>> {
-    let tiers = tiers(fabric);
-    let highest = tiers.iter().copied().fold(1, u32::max);
-    let connected = (1..=highest).rev().map(|tier| components(fabric, |node| tiers[node] <= tier));
+    let layer = |node| fabric.wiring.layer(node);
+    let highest = nodes(fabric).map(layer).fold(1, u32::max);
+    let connected = (1..=highest).rev().map(|highest| components(fabric, |node| layer(node) <= highest));
     connected.chain([nodes(fabric).map(|node| rack(fabric, node)).collect(), nodes(fabric).collect()]).collect()
-}
-
-/// Returns every node's distance in hops from the nearest host; 0 if no host is reachable.
-fn tiers(fabric: &Fabric) -> IndexVec<NodeId, u32> {
-    let mut tiers = IndexVec::<NodeId, u32>::from(vec![0; fabric.spec.nodes.len()]);
-    let mut queue: VecDeque<NodeId> = nodes(fabric).filter(|node| !fabric.is_switch(*node)).collect();
-    while let Some(node) = queue.pop_front() {
-        for next in neighbours(fabric, node).filter(|next| fabric.is_switch(*next)) {
-            if tiers[next] == 0 {
-                tiers[next] = tiers[node] + 1;
-                queue.push_back(next);
-            }
-        }
-    }
-    tiers
 }
 
 /// Returns a label per node: the first node to which it is connected through nodes that are
