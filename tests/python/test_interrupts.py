@@ -100,6 +100,27 @@ def test_signals_to_a_process_and_its_group_count_as_one() -> None:
     assert Result.load("out").summary.outcome == "interrupted"
 
 
+PLANS = """
+import backwater
+print("ready", flush=True)
+try:
+    backwater.Scenario.load("large.toml")
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+def test_a_signal_ends_planning(here: Path) -> None:
+    # Planning this network takes minutes.
+    large = 'kind = "leaf-spine", leaves = 8000, spines = 256, hosts_per_leaf = 200'
+    (here / "large.toml").write_text(ENDLESS.replace('kind = "star", hosts = 3', large), encoding="utf-8")
+    with started("-c", PLANS) as process:
+        ready(process)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert ended(process) == (0, "ended\n", "")
+
+
 SLEEPS = 'import time; print("ready", flush=True); time.sleep(60)'
 # Pydantic converts KeyboardInterrupt in this way.
 TRANSLATES = f"""

@@ -36,7 +36,7 @@ pub fn interruptible<T, E: Send + 'static>(
 ) -> Result<T, E> {
     let poll = move || -> Option<Box<dyn Any + Send>> { Some(Box::new(Interruption(poll().err()?))) };
     let outer = WATCH.replace(Some(Watch { poll: Box::new(poll), next: Instant::now() }));
-    // Unwind safe: a caller that keeps the work's borrowed data after an error must expect any state.
+    // Unwind safe: after an error, callers drop what they have lent to the work.
     let result = catch_unwind(AssertUnwindSafe(work));
     WATCH.set(outer);
     result.or_else(|payload| match payload.downcast::<Interruption<E>>() {

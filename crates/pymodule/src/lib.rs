@@ -7,6 +7,7 @@
 
 use backwater_analysis::{Question, headroom, tofino};
 use backwater_engine::Time;
+use backwater_engine::interrupt;
 use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
 use backwater_export::{ExportError, TimeWindow, view};
@@ -47,6 +48,14 @@ fn scenario_error(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyErr {
 /// Converts an error of a run to a Python exception.
 fn run_error(error: &RunError) -> PyErr {
     PyOSError::new_err(error.to_string())
+}
+
+/// Runs `work` detached from Python. An exception of a signal handler ends the work.
+///
+/// # Errors
+/// The exception of the signal handler.
+fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| interrupt::interruptible(|| Python::attach(|py| py.check_signals()), work))
 }
 
 fn diagnostic_list<'py>(py: Python<'py>, diagnostics: &[Diagnostic]) -> PyResult<Bound<'py, PyList>> {
@@ -107,7 +116,7 @@ impl Plan {
         overrides: &[String],
         base_dir: &str,
     ) -> PyResult<Plan> {
-        py.detach(|| {
+        interruptible(py, || {
             let mut document = document?;
             let refused: Vec<Diagnostic> =
                 overrides.iter().filter_map(|assignment| document.set(assignment).err()).flatten().collect();
@@ -117,7 +126,7 @@ impl Plan {
             let plan = CheckedPlan::from_document(&document, Path::new(base_dir))?;
             let settings = explain(&document, &plan);
             Ok(Plan { plan, settings })
-        })
+        })?
         .map_err(|diagnostics: Vec<Diagnostic>| scenario_error(py, &diagnostics))
     }
 }
@@ -168,7 +177,7 @@ impl Plan {
     fn estimate_memory(&self, py: Python<'_>, seconds: f64, scratch: &str) -> PyResult<Estimate> {
         let wall = seconds_of(seconds)?;
         let plan = self.plan.clone();
-        let estimate = py.detach(|| backwater_runner::estimate(plan, BUILD, wall, Path::new(scratch)));
+        let estimate = interruptible(py, || backwater_runner::estimate(plan, BUILD, wall, Path::new(scratch)))?;
         estimate.map(Estimate::from).map_err(|error| run_error(&error))
     }
 
@@ -184,7 +193,8 @@ impl Plan {
     ) -> PyResult<String> {
         let question = Question { congested, protocols, flows, own_root_rule, names };
         let plan = &self.plan;
-        let answer = py.detach(|| backwater_analysis::analyze(plan.spec().clone(), plan.traffic.flows(), &question));
+        let answer =
+            interruptible(py, || backwater_analysis::analyze(plan.spec().clone(), plan.traffic.flows(), &question))?;
         let answer = answer.map_err(|errors| scenario_error(py, &errors))?;
         to_json(&answer)
     }
@@ -192,7 +202,8 @@ impl Plan {
     #[pyo3(signature = (output, threads, stop_ps = None))]
     fn start(&self, py: Python<'_>, output: &str, threads: usize, stop_ps: Option<u64>) -> PyResult<Run> {
         let (plan, stop) = (self.plan.clone(), stop_ps.map_or(Time::NEVER, Time::from_ps));
-        let run = py.detach(|| backwater_runner::Run::start_until(plan, BUILD, Path::new(output), threads, stop));
+        let start = || backwater_runner::Run::start_until(plan, BUILD, Path::new(output), threads, stop);
+        let run = interruptible(py, start)?;
         Ok(Run(Mutex::new(Some(run.map_err(|error| run_error(&error))?))))
     }
 }

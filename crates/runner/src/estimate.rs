@@ -3,6 +3,7 @@
 use crate::Build;
 use crate::run::{Run, RunError};
 use crate::usage::ResidentSet;
+use backwater_engine::interrupt;
 use backwater_engine::memory::Share;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::driver::memory::Memory;
@@ -71,6 +72,7 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
     let mut first_flows = run.simulation().memory().flows;
     let mut is_done = false;
     while !is_done && begun.elapsed() < wall {
+        interrupt::check();
         is_done = run.advance(wall / MEASUREMENTS).done;
         let Memory { frames, flows, .. } = run.simulation().memory();
         if loads.is_empty() {

@@ -13,6 +13,7 @@ use crate::network::routes::{PortPath, RoundTrips, Routes, Wiring, begins_stage}
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig};
 use arrayvec::ArrayVec;
 use backwater_engine::index::{Id, IndexVec};
+use backwater_engine::interrupt;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration, Rate};
@@ -286,6 +287,7 @@ impl Fabric {
     /// The first error. The path of this diagnostic is the field of [`FlowSpec`] that pins the
     /// flow's path, or empty.
     pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), Diagnostic> {
+        interrupt::check();
         self.check_endpoints(flow).map_err(|reason| Diagnostic::error("", reason))?;
         self.add_waypoint_routes(flow);
         let paths = [(flow.src, "data_via", &flow.data_via, flow.dst), (flow.dst, "ack_via", &flow.ack_via, flow.src)];

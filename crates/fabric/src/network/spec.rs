@@ -13,6 +13,7 @@ use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
 use crate::network::routes::{Extent, Routes, Wiring};
 use backwater_engine::index::{Id, IndexVec};
+use backwater_engine::interrupt;
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -424,8 +425,10 @@ impl NetworkSpec {
         Sizes { framing: self.framing, mtu: self.mtu.get() as u32, telemetry }
     }
 
-    /// Returns the static environment of mechanisms at `node`.
+    /// Returns the static environment of mechanisms at `node`. Planning and set-up, which call this
+    /// for every node, can be [interrupted](interrupt::check) here.
     pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, shape: Shape, base_rtt: Duration) -> Site<'a> {
+        interrupt::check();
         let (ports, is_host, policy) = (wiring.ports_of(node), self.is_host(node), self.headroom(node, wiring));
         let lossless = self.switch.lossless.iter().copied().collect();
         let is_bounded = policy.facts().bounds_ingress && !policy.shares_buffer(self.buffer(node), lossless);

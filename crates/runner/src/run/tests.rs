@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tables::{PauseRow, TableWriter, definitions};
+use backwater_engine::interrupt::interruptible;
 use backwater_fabric::ids::NodeId;
 use backwater_scenario::Document;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -515,4 +516,11 @@ fn every_run_of_a_plan_has_the_same_verdict() {
         assert_eq!(summaries[0].totals.unpromised_drops, summaries[1].totals.unpromised_drops);
         assert_eq!(summaries[0].totals.unpromised_drops > 0, outcome == Outcome::Completed);
     }
+}
+
+#[test]
+fn the_set_up_can_be_interrupted() {
+    let directory = TempDir::new().unwrap();
+    let start = |plan| interruptible(|| Err(()), || Run::start(plan, BUILD, directory.path(), 1));
+    assert!(start(plan(1)).is_err());
 }

@@ -88,7 +88,8 @@ fn default_delay() -> PerLayer<Duration> {
     PerLayer::All(super::default_delay())
 }
 
-/// With this number of servers, routes between all of them take a gigabyte.
+/// With this number of servers, planning takes about a second. The time grows with the square of
+/// the number.
 const MAX_SERVERS: u128 = 1 << 14;
 
 /// Largest level that flow controls on BCube support.

@@ -3,6 +3,7 @@
 use super::{Failures, Graph};
 use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::index::IndexVec;
+use backwater_engine::interrupt;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::contract::Diagnostics;
 use backwater_fabric::ids::NodeId;
@@ -106,12 +107,14 @@ impl Draft {
     }
 
     pub(super) fn node(&mut self, kind: NodeKind, name: impl Into<String>) -> NodeId {
+        interrupt::check();
         self.nodes.push(NodeSpec { name: name.into(), kind });
         NodeId(self.nodes.len() as u32 - 1)
     }
 
     /// Adds `count` parallel links.
     pub(super) fn link(&mut self, a: NodeId, b: NodeId, link: LinkProperties, count: u32) {
+        interrupt::check();
         let LinkProperties { rate, delay, error_rate } = link;
         self.links.extend((0..count).map(|_| LinkSpec { a, b, rate, delay, error_rate }));
     }

@@ -3,6 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use backwater_engine::Rate;
 use backwater_engine::index::{Id, IndexVec};
+use backwater_engine::interrupt;
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec, Nodes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,7 @@ impl Graph {
         let mut errors = Vec::new();
         let mut ids = BTreeMap::new();
         for (id, node) in nodes.enumerate() {
+            interrupt::check();
             if node.name.is_empty() {
                 errors.push(error(format!("node {} has an empty name", id.0)));
             } else if ids.insert(node.name.clone(), id).is_some() {
@@ -55,6 +57,7 @@ impl Graph {
         }
         let mut ports = IndexVec::from(vec![Vec::new(); nodes.len()]);
         for (i, link) in links.iter().enumerate() {
+            interrupt::check();
             if link.a.max(link.b).index() >= nodes.len() {
                 errors.push(error(format!("link {i} ends at a node that does not exist")));
             } else if link.a == link.b {
@@ -252,6 +255,7 @@ fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<Dia
     for start in (0..nodes.len()).filter(|&node| !is_host(node)) {
         let mut front = vec![start];
         while let Some(switch) = front.pop() {
+            interrupt::check();
             if island_of_switch[switch] == usize::MAX {
                 island_of_switch[switch] = start;
                 front.extend(ports[switch].iter().map(|&(peer, _)| peer.0 as usize).filter(|&peer| !is_host(peer)));

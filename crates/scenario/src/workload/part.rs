@@ -6,6 +6,7 @@ use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConf
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::counted;
 use crate::topology::Graph;
+use backwater_engine::interrupt;
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::frame::framing::Framing;
@@ -14,6 +15,9 @@ use backwater_fabric::network::spec::FlowSpec;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Number of listed flows between two checks for an interruption.
+const FLOWS_PER_CHECK: usize = 1 << 10;
 
 /// The environment of all parts.
 pub(super) struct Scene<'a> {
@@ -283,6 +287,9 @@ impl<'a> Part<'a> {
 
     /// Lists a flow with its own class, unless it starts after the window.
     pub(super) fn push_as_is(&mut self, flow: FlowSpec) {
+        if self.listed.len().is_multiple_of(FLOWS_PER_CHECK) {
+            interrupt::check();
+        }
         if flow.start < self.window.end {
             self.made.classes.insert((flow.tag, flow.class));
             self.listed.push(flow);

@@ -1,6 +1,7 @@
 //! Topologies: nodes, links and their order; errors; port names.
 
 use backwater_engine::Rate;
+use backwater_engine::interrupt::interruptible;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::routes::Wiring;
 use backwater_scenario::Diagnostic;
@@ -361,4 +362,12 @@ fn links_can_name_their_ports() {
     let names: Vec<_> = graph.port_names.iter().map(|((node, port), name)| (*node, port.0, name.as_str())).collect();
     let expected = [(a, 0, "eth0"), (a, 1, "eth1"), (s, 0, "Ethernet0"), (s, 1, "Ethernet4"), (s, 2, "Ethernet8")];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn building_and_checking_can_be_interrupted() {
+    let star = || build("kind = \"star\"\nhosts = 3");
+    assert!(interruptible(|| Err(()), star).is_err());
+    let Graph { nodes, links, .. } = star();
+    assert!(interruptible(|| Err(()), || Graph::new(nodes, links, Vec::new())).is_err());
 }
