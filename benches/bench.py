@@ -50,6 +50,8 @@ TOLERANCE = 0.02
 TIMED = ["run.until=4 ms", "run.drain=0 s"]
 # Keys of `run.json` about the process, not the network.
 EXPENSES = {"cpu_seconds", "wall_seconds", "memory_bytes", "peak_rss_bytes", "checksum"}
+# Value in effect that follows from the number of threads.
+SHARDS = "run.shards"
 
 NO_SAMPLES = "probes.sample_interval=0 s"
 NO_PAUSES = "probes.pauses=false"
@@ -278,11 +280,12 @@ def compare(old: Path, new: Path) -> None:
 
 
 def contents(results: Path) -> dict[str, Any]:
-    """Loads the files of a run, except the keys of `run.json` that are in EXPENSES."""
+    """Loads the files of a run. Removes the keys of `run.json` that depend on the process or on the threads."""
     tables = {file.name: pl.read_parquet(file) for file in results.glob("*.parquet")}
     documents = {file.name: json.loads(file.read_text()) for file in results.glob("*.json")}
-    documents["run.json"] = {key: value for key, value in documents["run.json"].items() if key not in EXPENSES}
-    return tables | documents
+    summary = {key: value for key, value in documents["run.json"].items() if key not in EXPENSES}
+    summary["effective"] = {key: value for key, value in summary["effective"].items() if key != SHARDS}
+    return tables | documents | {"run.json": summary}
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
