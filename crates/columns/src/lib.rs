@@ -1,15 +1,20 @@
 //! Reader and writer of Parquet columns, one row group at a time.
 //!
-//! [`field`] and [`list_field`] declare columns, [`schema`] a file. A [`Column`] holds the values
-//! of one row group, which [`write_group`] writes. [`read`] returns a column as [`Cells`].
-//! Properties, metadata and statistics are those of the `parquet` crate.
+//! [`field`] and [`list_field`] declare columns. [`Values`], [`Words`] and [`Levels`] collect the
+//! cells of one row group, which a [`FileWriter`] writes. [`read`] returns a column as [`Cells`].
+//! Properties, metadata and page headers are those of the `parquet` crate.
 
+mod encode;
+mod pages;
 mod read;
+mod words;
 mod write;
 
+pub use encode::Physical;
 pub use parquet::data_type::ByteArray;
 pub use read::{Cells, read};
-pub use write::{Column, write_group};
+pub use words::Words;
+pub use write::{Chunk, Column, Encoded, FileWriter, Levels, Target, Values};
 
 use parquet::basic::{ConvertedType, LogicalType, Repetition};
 use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -20,7 +25,7 @@ use std::sync::Arc;
 /// Rust type of a column.
 pub trait Encode {
     /// Physical type in the file.
-    type Type: DataType;
+    type Type: DataType<T: Physical>;
 
     /// Returns the logical type, or `None` if the physical type is sufficient.
     fn logical_type() -> Option<LogicalType>;
@@ -91,7 +96,7 @@ pub fn list_field<V: Encode>(name: &str) -> TypePtr {
 }
 
 /// Declares a file with the columns `fields`.
-pub fn schema(fields: Vec<TypePtr>) -> TypePtr {
+fn schema(fields: Vec<TypePtr>) -> TypePtr {
     built(Type::group_type_builder("schema").with_fields(fields).build())
 }
 
@@ -107,77 +112,4 @@ pub fn is_text(field: &Type) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use parquet::file::properties::WriterProperties;
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    use parquet::file::writer::SerializedFileWriter;
-    use std::fs::File;
-    use temp_dir::TempDir;
-
-    /// Writes `column` alone, and reads column `name`.
-    fn round_trip(field: TypePtr, column: Column, name: &str) -> Result<Option<Cells>, ParquetError> {
-        let directory = TempDir::new()?;
-        let path = directory.path().join("table.parquet");
-        let properties = WriterProperties::builder().set_dictionary_enabled(is_text(&field)).build();
-        let mut writer = SerializedFileWriter::new(File::create(&path)?, schema(vec![field]), Arc::new(properties))?;
-        write_group(&mut writer, [column])?;
-        writer.close()?;
-        let file = SerializedFileReader::new(File::open(path)?)?;
-        read(&*file.get_row_group(0)?, name)
-    }
-
-    fn optional<V: Encode + Clone>(cells: &[Option<V>]) -> Result<Option<Cells>, ParquetError> {
-        round_trip(field::<V>("cells", true), Column::optional(cells.iter().cloned()), "cells")
-    }
-
-    fn required<V: Encode + Clone>(cells: &[V]) -> Result<Option<Cells>, ParquetError> {
-        round_trip(field::<V>("cells", false), Column::required(cells.iter().cloned()), "cells")
-    }
-
-    #[test]
-    fn numbers_of_the_whole_range_are_read_back() -> Result<(), ParquetError> {
-        let read = [
-            optional(&[Some(0), None, Some(u8::MAX)])?,
-            optional(&[Some(0), None, Some(u16::MAX)])?,
-            optional(&[Some(0), None, Some(u32::MAX)])?,
-            optional(&[Some(0), None, Some(u64::MAX)])?,
-            optional(&[Some(0), None, Some(i64::MAX)])?,
-            optional(&[Some(false), None, Some(true)])?,
-        ];
-        let most = [u64::from(u8::MAX), u16::MAX.into(), u32::MAX.into(), u64::MAX, i64::MAX as u64, 1];
-        for (read, most) in read.into_iter().zip(most) {
-            assert!(matches!(read, Some(Cells::Numbers(cells)) if cells == [Some(0), None, Some(most)]), "{most}");
-        }
-        assert!(matches!(required(&[7_u16, 8])?, Some(Cells::Numbers(cells)) if cells == [Some(7), Some(8)]));
-        Ok(())
-    }
-
-    #[test]
-    fn text_and_bytes_are_distinct() -> Result<(), ParquetError> {
-        let [text, bytes] = [
-            optional(&[None, Some(Text::from("h1")), Some(Text::from("")), Some(Text::from("h1"))])?,
-            optional(&[None, Some(b"h1".to_vec()), Some(Vec::new()), Some(b"h1".to_vec())])?,
-        ];
-        let expected = [None, Some("h1"), Some(""), Some("h1")].map(|cell| cell.map(ByteArray::from));
-        assert!(matches!(text, Some(Cells::Text(cells)) if cells == expected));
-        assert!(matches!(bytes, Some(Cells::Bytes(cells)) if cells == expected));
-        Ok(())
-    }
-
-    #[test]
-    fn empty_and_null_lists_are_read_back() -> Result<(), ParquetError> {
-        let lists: [Option<Vec<u64>>; 5] = [Some(vec![3, 1, 2]), None, Some(vec![]), Some(vec![9]), None];
-        let short = lists.iter().map(|list| list.as_ref().map(|list| list.iter().map(|number| *number as u16)));
-        let read = round_trip(list_field::<u16>("path"), Column::lists(short), "path")?;
-        assert!(matches!(read, Some(Cells::Lists(read)) if read == lists));
-        Ok(())
-    }
-
-    #[test]
-    fn missing_and_unsupported_columns_are_none() -> Result<(), ParquetError> {
-        assert!(required(&[0.5])?.is_none());
-        assert!(round_trip(field::<u8>("cells", false), Column::required([1].into_iter()), "other")?.is_none());
-        Ok(())
-    }
-}
+mod tests;

@@ -1,63 +1,78 @@
-//! Conversion of traced events to rows of `events.parquet`.
+//! Writer of traced events to `events.parquet`.
 
 use crate::header::{of_control, of_notice, of_telemetry};
-use crate::tables::{EventRow, Name};
+use crate::tables::events::Columns;
+use crate::tables::{Cell, EventRow, TableWriter};
 use backwater_engine::{Rate, Time};
 use backwater_fabric::contract::report::{DropCause, IngressOccupancy, Report};
 use backwater_fabric::driver::trace::{Traced, TracedAction};
 use backwater_fabric::frame::cause::Cause;
-use backwater_fabric::frame::record::{Record, Telemetry};
+use backwater_fabric::frame::record::Record;
 use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc, Protocol, Psn};
-use backwater_fabric::ids::{FlowId, NodeId, PortId, QueueIx};
+use backwater_fabric::ids::{Class, FlowId, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::fabric::Fabric;
 use std::collections::BTreeMap;
 
-/// Kinds of events and of frames.
-const WORDS: [&str; 21] = [
-    "sent",
-    "enqueue",
-    "dequeue",
-    "move",
-    "pause",
-    "resume",
-    "link-down",
-    "link-up",
-    "mark",
-    "drop",
-    "rate",
-    "sender",
-    "received",
-    "acknowledged",
-    "data",
-    "ack",
-    "nack",
-    "cnp",
-    "notice",
-    "custom",
-    "order",
-];
+/// Defines [`Word`] and the text of each word.
+macro_rules! words {
+    ($($word:ident = $text:literal,)+) => {
+        /// Kind of event or of frame, or reason.
+        #[derive(Clone, Copy)]
+        enum Word {
+            $($word,)+
+        }
 
-/// Reason in the row of a gate that closes because of congestion.
-const CONGESTION: &str = "congestion";
+        /// Texts of all words.
+        const WORDS: &[&str] = &[$($text),+];
+    };
+}
 
-/// Converter of traced events to rows.
+words! {
+    Sent = "sent",
+    Enqueue = "enqueue",
+    Dequeue = "dequeue",
+    Move = "move",
+    Pause = "pause",
+    Resume = "resume",
+    LinkDown = "link-down",
+    LinkUp = "link-up",
+    Mark = "mark",
+    Drop = "drop",
+    Rate = "rate",
+    Sender = "sender",
+    Received = "received",
+    Acknowledged = "acknowledged",
+    Data = "data",
+    Ack = "ack",
+    Nack = "nack",
+    Cnp = "cnp",
+    Notice = "notice",
+    Pfc = "pfc",
+    Custom = "custom",
+    Congestion = "congestion",
+    Order = "order",
+}
+
+/// Writer of traced events.
 pub(crate) struct EventLog {
-    /// Index of each word in the table's names.
-    words: BTreeMap<&'static str, Name>,
+    /// Index of the first of [`WORDS`] in the table's names. The names of [`DropCause::ALL`]
+    /// follow.
+    first_word: u32,
     /// Index of each mechanism's protocol in the table's names.
-    protocols: BTreeMap<Protocol, Name>,
-    /// Time, node and sequence of the last row.
-    last: (Time, NodeId, u32),
+    protocols: BTreeMap<Protocol, u32>,
     /// Last rate written for each flow's sender.
     rates: BTreeMap<FlowId, Rate>,
 }
 
-/// Returns all words that rows may contain.
-fn every_word() -> impl Iterator<Item = &'static str> {
-    WORDS.into_iter().chain([CONGESTION]).chain(DropCause::ALL.map(DropCause::name)).chain(mechanisms())
+/// Row in progress.
+struct RowWriter<'a> {
+    log: &'a EventLog,
+    fabric: &'a Fabric,
+    columns: &'a mut Columns,
+    row: u32,
 }
 
 /// Returns the mechanisms that may send frames of their own. A mechanism and its protocol have the
@@ -69,45 +84,43 @@ fn mechanisms() -> impl Iterator<Item = &'static str> {
     flow_controls.chain(congestions).chain(balancers)
 }
 
-/// Returns the number of a flow. `None` for path probes, which have no flow.
-fn number(flow: FlowId) -> Option<u32> {
-    (flow != FlowId::NONE).then_some(flow.0)
-}
-
 impl EventLog {
     /// Adds the words to `names` and stores their indices.
     pub(crate) fn new(names: &mut Vec<String>) -> EventLog {
-        let mut words = BTreeMap::new();
-        for word in every_word() {
-            words.entry(word).or_insert_with(|| {
-                names.push(word.to_owned());
-                Name(names.len() as u32 - 1)
+        let first_word = names.len() as u32;
+        names.extend(WORDS.iter().copied().chain(DropCause::ALL.map(DropCause::name)).map(str::to_owned));
+        let pfc = Word::Pfc as usize;
+        let mut protocols = BTreeMap::from([(Protocol::named(WORDS[pfc]), first_word + pfc as u32)]);
+        for name in mechanisms() {
+            protocols.entry(Protocol::named(name)).or_insert_with(|| {
+                names.push(name.to_owned());
+                names.len() as u32 - 1
             });
         }
-        let protocols = mechanisms().map(|name| (Protocol::named(name), words[name])).collect();
-        EventLog { words, protocols, last: (Time::ZERO, NodeId(u32::MAX), 0), rates: BTreeMap::new() }
+        EventLog { first_word, protocols, rates: BTreeMap::new() }
     }
 
-    fn word(&self, word: &str) -> Name {
-        self.words[word]
-    }
-
-    /// Converts `trace`, which continues the previous one. All events of an instant must be in one
-    /// trace.
-    pub(crate) fn rows(&mut self, trace: Vec<Traced>, fabric: &Fabric) -> Vec<EventRow> {
-        let mut rows = Vec::with_capacity(trace.len());
-        for traced in trace {
-            if !self.is_news(&traced) {
-                continue;
+    /// Writes `trace`, which continues the previous one and is ordered by time and node. All events
+    /// of an instant must be in one trace.
+    pub(crate) fn write(&mut self, trace: &[Traced], fabric: &Fabric, table: &mut TableWriter<EventRow>) {
+        let mut events = Vec::new();
+        for together in trace.chunk_by(|one, next| (one.at, one.node) == (next.at, next.node)) {
+            let news = together.iter().filter(|traced| self.is_news(traced));
+            events.extend(news.zip(0..).map(|(traced, sequence)| {
+                let port = traced.port.map(|port| fabric.wiring.ports[port].ix.0);
+                (port, sequence, traced)
+            }));
+            events.sort_by_key(|(port, ..)| *port);
+            for (port, sequence, traced) in events.drain(..) {
+                table.push_with(|row, columns| {
+                    columns.time_ps.push(ps(traced.at));
+                    columns.node.push(traced.node.0);
+                    port.set(row, &mut columns.port);
+                    columns.sequence.push(sequence);
+                    RowWriter { log: self, fabric, columns, row }.write(&traced.what);
+                });
             }
-            let (time, node, sequence) = self.last;
-            let is_next = (traced.at, traced.node) == (time, node);
-            let sequence = if is_next { sequence + 1 } else { 0 };
-            self.last = (traced.at, traced.node, sequence);
-            rows.push(self.row(&traced, sequence, fabric));
         }
-        rows.sort_by_key(|row| (row.time_ps, row.node.0, row.port, row.sequence));
-        rows
     }
 
     /// Returns false if the event only repeats a sender's last rate. Senders report their rate with
@@ -122,147 +135,194 @@ impl EventLog {
             _ => true,
         }
     }
+}
 
-    fn row(&self, traced: &Traced, sequence: u32, fabric: &Fabric) -> EventRow {
-        let ix = |port: PortId| fabric.wiring.ports[port].ix.0;
-        let blank = EventRow {
-            time_ps: traced.at,
-            node: traced.node.into(),
-            port: traced.port.map(ix),
-            sequence,
-            event: self.word("sent"),
-            ..EventRow::default()
-        };
-        match &traced.what {
+/// Returns a time as a cell.
+fn ps(time: Time) -> i64 {
+    time.ps() as i64
+}
+
+impl RowWriter<'_> {
+    fn write(&mut self, action: &TracedAction) {
+        match action {
             TracedAction::Sent { frame, record, until } => {
-                EventRow { until_ps: Some(*until), ..self.with_frame(blank, frame, record.as_deref(), fabric) }
+                self.event(Word::Sent);
+                self.columns.until_ps.set(self.row, ps(*until));
+                self.frame(frame, record.as_deref());
             }
-            TracedAction::Reported(report) => self.of_report(blank, report, fabric),
+            TracedAction::Reported(report) => self.report(report),
         }
     }
 
-    /// Adds the columns of a frame.
-    fn with_frame(&self, row: EventRow, frame: &Frame, record: Option<&Record>, fabric: &Fabric) -> EventRow {
-        let (frame_bytes, wire_bytes) = (Some(frame.size.charge.into()), Some(frame.size.wire));
-        let row = EventRow { frame_bytes, wire_bytes, class: Some(frame.class().0), ..row };
-        match &frame.body {
+    fn word(&self, word: Word) -> u32 {
+        self.log.first_word + word as u32
+    }
+
+    fn event(&mut self, event: Word) {
+        self.columns.event.push(self.word(event));
+    }
+
+    fn kind(&mut self, kind: PacketKind) {
+        let word = self.word(match kind {
+            PacketKind::Data => Word::Data,
+            PacketKind::Ack => Word::Ack,
+            PacketKind::Nack => Word::Nack,
+            PacketKind::Cnp => Word::Cnp,
+            PacketKind::Notice => Word::Notice,
+        });
+        self.columns.frame.set(self.row, word);
+    }
+
+    /// Writes the flow and the number of a packet.
+    fn packet(&mut self, flow: FlowId, psn: Psn) {
+        self.flow(flow);
+        self.columns.psn.set(self.row, psn);
+    }
+
+    /// Writes the number of a flow. Path probes have no flow.
+    fn flow(&mut self, flow: FlowId) {
+        if flow != FlowId::NONE {
+            self.columns.flow.set(self.row, flow.0);
+        }
+    }
+
+    /// Writes the columns of a frame.
+    fn frame(&mut self, frame: &Frame, record: Option<&Record>) {
+        let row = self.row;
+        self.columns.frame_bytes.set(row, frame.size.charge.into());
+        self.columns.wire_bytes.set(row, frame.size.wire);
+        self.columns.class.set(row, frame.class().0);
+        let header = match &frame.body {
             Body::Packet(packet) => {
-                let telemetry = fabric.telemetry_bytes as usize;
-                let header = match packet.kind {
+                self.kind(packet.kind);
+                self.packet(packet.flow, packet.psn);
+                self.columns.marked.set(row, packet.marked);
+                let telemetry = self.fabric.telemetry_bytes as usize;
+                match packet.kind {
                     PacketKind::Notice => record.and_then(|record| record.notice.as_ref()).map(of_notice),
                     PacketKind::Cnp => None,
                     PacketKind::Data | PacketKind::Ack | PacketKind::Nack => {
-                        let stamped = record.map_or(Telemetry::default(), |record| record.telemetry);
-                        (telemetry > 0).then(|| of_telemetry(&stamped, telemetry))
+                        let stamped = || record.map(|record| record.telemetry).unwrap_or_default();
+                        (telemetry > 0).then(|| of_telemetry(&stamped(), telemetry))
                     }
-                };
-                EventRow {
-                    frame: Some(self.kind(packet.kind)),
-                    flow: number(packet.flow),
-                    psn: Some(packet.psn),
-                    marked: Some(packet.marked),
-                    header,
-                    ..row
                 }
             }
-            Body::Control(Control::Pfc(Pfc { enabled, quanta, .. })) => EventRow {
-                frame: Some(self.word("pfc")),
-                pfc_classes: Some(enabled.0),
-                pfc_quanta: Some(*quanta),
-                ..row
-            },
-            Body::Control(control @ Control::Custom { protocol, .. }) => {
-                let name = self.protocols.get(protocol).copied().unwrap_or_else(|| self.word("custom"));
-                EventRow { frame: Some(name), header: of_control(control), ..row }
+            Body::Control(Control::Pfc(Pfc { enabled, quanta, .. })) => {
+                self.columns.frame.set(row, self.word(Word::Pfc));
+                self.columns.pfc_classes.set(row, enabled.0);
+                self.columns.pfc_quanta.set(row, *quanta);
+                None
             }
+            Body::Control(control @ Control::Custom { protocol, .. }) => {
+                let name = self.log.protocols.get(protocol).copied().unwrap_or_else(|| self.word(Word::Custom));
+                self.columns.frame.set(row, name);
+                of_control(control)
+            }
+        };
+        if let Some(header) = header {
+            self.columns.header.set(row, header);
         }
     }
 
-    fn kind(&self, kind: PacketKind) -> Name {
-        self.word(match kind {
-            PacketKind::Data => "data",
-            PacketKind::Ack => "ack",
-            PacketKind::Nack => "nack",
-            PacketKind::Cnp => "cnp",
-            PacketKind::Notice => "notice",
-        })
-    }
-
-    fn of_report(&self, row: EventRow, report: &Report, fabric: &Fabric) -> EventRow {
-        let row = |event| EventRow { event: self.word(event), ..row };
+    fn report(&mut self, report: &Report) {
+        let row = self.row;
         match *report {
             Report::Enqueued { queue, kind, class, flow, psn, bytes, ingress, .. } => {
-                let row = EventRow { queue_bytes: Some(bytes), ..row("enqueue") };
-                self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
+                self.event(Word::Enqueue);
+                self.columns.queue_bytes.set(row, bytes);
+                self.in_queue(queue, kind, class, (flow, psn), ingress);
             }
             Report::Dequeued { queue, kind, class, flow, psn, bytes, ingress, .. } => {
-                let row = EventRow { queue_bytes: Some(bytes), ..row("dequeue") };
-                self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
+                self.event(Word::Dequeue);
+                self.columns.queue_bytes.set(row, bytes);
+                self.in_queue(queue, kind, class, (flow, psn), ingress);
             }
             Report::Moved { queue, to, kind, class, flow, psn, .. } => {
-                let row = EventRow { to_queue: Some(to.0), ..row("move") };
-                self.in_queue(row, queue, kind, class.0, (flow, psn), None)
+                self.event(Word::Move);
+                self.columns.to_queue.set(row, to.0);
+                self.in_queue(queue, kind, class, (flow, psn), None);
             }
-            Report::Stopped { queue, cause, .. } => self.because(row("pause"), queue, cause, fabric),
-            Report::Paused { queue, closure, .. } => self.because(row("resume"), queue, closure.cause, fabric),
-            Report::Link { up, .. } => row(if up { "link-up" } else { "link-down" }),
+            Report::Stopped { queue, cause, .. } => self.gate(Word::Pause, queue, cause),
+            Report::Paused { queue, closure, .. } => self.gate(Word::Resume, queue, closure.cause),
+            Report::Link { up, .. } => self.event(if up { Word::LinkUp } else { Word::LinkDown }),
             Report::Marked { queue, flow, psn, .. } => {
-                EventRow { queue: Some(queue.0), flow: Some(flow.0), psn: Some(psn), ..row("mark") }
+                self.event(Word::Mark);
+                self.columns.queue.set(row, queue.0);
+                self.packet(flow, psn);
             }
-            Report::Dropped { class, bytes, packet, cause, .. } => EventRow {
-                frame: packet.map(|(kind, ..)| self.kind(kind)),
-                class: Some(class.0),
-                frame_bytes: Some(bytes),
-                flow: packet.and_then(|(_, flow, _)| number(flow)),
-                psn: packet.map(|(.., psn)| psn),
-                reason: Some(self.word(cause.name())),
-                ..row("drop")
-            },
+            Report::Dropped { class, bytes, packet, cause, .. } => {
+                self.event(Word::Drop);
+                self.columns.class.set(row, class.0);
+                self.columns.frame_bytes.set(row, bytes);
+                if let Some((kind, flow, psn)) = packet {
+                    self.kind(kind);
+                    self.packet(flow, psn);
+                }
+                let causes = self.log.first_word + WORDS.len() as u32;
+                self.columns.reason.set(row, causes + cause as u32);
+            }
             Report::Rate { flow, rate, .. } => {
-                EventRow { flow: Some(flow.0), rate_bps: Some(rate.bps()), ..row("rate") }
+                self.event(Word::Rate);
+                self.flow(flow);
+                self.columns.rate_bps.set(row, rate.bps());
             }
-            Report::Sender { flow, queue, next, in_flight, window, departure, .. } => EventRow {
-                flow: Some(flow.0),
-                queue: Some(queue.0),
-                psn: next,
-                in_flight_bytes: Some(in_flight),
-                window_bytes: Some(window).filter(|window| *window < u64::MAX),
-                departure_ps: Some(departure),
-                ..row("sender")
-            },
-            Report::Received { flow, psn, .. } => EventRow { flow: Some(flow.0), psn: Some(psn), ..row("received") },
-            Report::Acknowledged { flow, .. } => EventRow { flow: Some(flow.0), ..row("acknowledged") },
+            Report::Sender { flow, queue, next, in_flight, window, departure, .. } => {
+                self.event(Word::Sender);
+                self.flow(flow);
+                self.columns.queue.set(row, queue.0);
+                self.columns.in_flight_bytes.set(row, in_flight);
+                self.columns.departure_ps.set(row, ps(departure));
+                if let Some(psn) = next {
+                    self.columns.psn.set(row, psn);
+                }
+                if window < u64::MAX {
+                    self.columns.window_bytes.set(row, window);
+                }
+            }
+            Report::Received { flow, psn, .. } => {
+                self.event(Word::Received);
+                self.packet(flow, psn);
+            }
+            Report::Acknowledged { flow, .. } => {
+                self.event(Word::Acknowledged);
+                self.flow(flow);
+            }
             Report::Full { .. } | Report::Count { .. } => unreachable!("these are not traced"),
         }
     }
 
+    /// Writes a packet in `queue`.
     fn in_queue(
-        &self,
-        row: EventRow,
+        &mut self,
         queue: QueueIx,
         kind: PacketKind,
-        class: u8,
+        class: Class,
         (flow, psn): (FlowId, Psn),
         ingress: Option<IngressOccupancy>,
-    ) -> EventRow {
-        EventRow {
-            frame: Some(self.kind(kind)),
-            class: Some(class),
-            flow: number(flow),
-            psn: Some(psn),
-            queue: Some(queue.0),
-            ingress_port: ingress.map(|held| held.port.0),
-            ingress_class: ingress.map(|held| held.class.0),
-            ingress_bytes: ingress.map(|held| held.bytes),
-            threshold_bytes: ingress.and_then(|held| held.threshold),
-            ..row
+    ) {
+        let row = self.row;
+        self.kind(kind);
+        self.packet(flow, psn);
+        self.columns.class.set(row, class.0);
+        self.columns.queue.set(row, queue.0);
+        if let Some(IngressOccupancy { port, class, bytes, threshold }) = ingress {
+            self.columns.ingress_port.set(row, port.0);
+            self.columns.ingress_class.set(row, class.0);
+            self.columns.ingress_bytes.set(row, bytes);
+            if let Some(threshold) = threshold {
+                self.columns.threshold_bytes.set(row, threshold);
+            }
         }
     }
 
-    fn because(&self, row: EventRow, queue: QueueIx, cause: Cause, fabric: &Fabric) -> EventRow {
-        let root = &fabric.wiring.ports[cause.root];
-        let reason = self.word(if cause.for_order { "order" } else { CONGESTION });
-        let (cause_node, cause_port) = (Some(root.node.into()), Some(root.ix.0));
-        EventRow { queue: Some(queue.0), cause_node, cause_port, reason: Some(reason), ..row }
+    /// Writes a gate that closes or opens.
+    fn gate(&mut self, event: Word, queue: QueueIx, cause: Cause) {
+        let (row, root) = (self.row, &self.fabric.wiring.ports[cause.root]);
+        self.event(event);
+        self.columns.queue.set(row, queue.0);
+        self.columns.cause_node.set(row, root.node.0);
+        self.columns.cause_port.set(row, root.ix.0);
+        let reason = self.word(if cause.for_order { Word::Order } else { Word::Congestion });
+        self.columns.reason.set(row, reason);
     }
 }

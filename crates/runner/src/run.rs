@@ -346,10 +346,7 @@ impl Run {
     /// Writes the new events of the trace.
     fn write_events(&mut self) {
         let trace = self.simulation.take_trace();
-        let rows = self.event_log.rows(trace, self.simulation.fabric());
-        for row in rows {
-            self.tables.events.push(row);
-        }
+        self.event_log.write(&trace, self.simulation.fabric(), &mut self.tables.events);
     }
 
     /// Writes the new records of pauses and ingress queues.

@@ -9,14 +9,16 @@
 mod row;
 mod writer;
 
-pub use row::{ColumnDefinition, Name, Row, TableDefinition};
-pub use writer::{TableWriteError, TableWriter};
+pub(crate) use row::Cell;
+pub use row::{ColumnDefinition, Name, TableDefinition};
+pub use writer::TableWriteError;
+pub(crate) use writer::TableWriter;
 
 use crate::disk::FileSum;
-use backwater_columns::{Column, Text};
+use backwater_columns::{Chunk, Text};
 use backwater_engine::{Duration, Time};
 use parquet::schema::types::TypePtr;
-use row::{Cell, definition};
+use row::{Row, definition};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +38,19 @@ macro_rules! tables {
                 $($(#[doc = $meaning])+ pub $column: $cell,)+
             }
 
+            /// Columns of the table.
+            pub(crate) mod $table {
+                use super::*;
+
+                /// Cells of the rows that are not yet written.
+                pub(crate) struct Columns {
+                    $(pub(crate) $column: <$cell as Cell>::Column,)+
+                }
+            }
+
             impl Row for $row {
+                type Columns = $table::Columns;
+
                 fn definitions() -> Vec<ColumnDefinition> {
                     vec![$(definition::<$cell>(stringify!($column), concat!($($meaning),+))),+]
                 }
@@ -45,8 +59,17 @@ macro_rules! tables {
                     vec![$(<$cell>::field(stringify!($column))),+]
                 }
 
-                fn columns(rows: &[$row], names: &[Text]) -> Vec<Column> {
-                    vec![$(Cell::column(rows.iter().map(|row| row.$column.clone()), names)),+]
+                fn columns(names: &Arc<[Text]>) -> Self::Columns {
+                    $table::Columns { $($column: <$cell>::column(names),)+ }
+                }
+
+                #[inline]
+                fn set(self, row: u32, columns: &mut Self::Columns) {
+                    $(self.$column.set(row, &mut columns.$column);)+
+                }
+
+                fn chunks(columns: &mut Self::Columns) -> Vec<&mut dyn Chunk> {
+                    vec![$(&mut columns.$column),+]
                 }
             }
         )+

@@ -2,14 +2,12 @@
 
 use crate::ExportError;
 use crate::view::GROUP;
-use backwater_columns::{Column, schema, write_group};
+use backwater_columns::{Column, FileWriter};
 use parquet::basic::{Compression, Encoding, Type as PhysicalType, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, TypePtr};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Rows of a page, which can be read separately.
 const PAGE: usize = 1 << 11;
@@ -17,7 +15,7 @@ const PAGE: usize = 1 << 11;
 /// File in progress.
 pub(super) struct Sheet {
     path: PathBuf,
-    writer: SerializedFileWriter<File>,
+    writer: FileWriter<File>,
 }
 
 impl Sheet {
@@ -42,7 +40,7 @@ impl Sheet {
                 .set_column_statistics_enabled(column, EnabledStatistics::Chunk)
         });
         let file = File::create(&path).map_err(|cause| ExportError::Write { path: path.clone(), cause })?;
-        let writer = SerializedFileWriter::new(file, schema(columns), Arc::new(properties.build()));
+        let writer = FileWriter::new(file, columns, properties.build());
         let writer = writer.map_err(|cause| write_error(&path, cause))?;
         Ok(Sheet { path, writer })
     }
@@ -50,14 +48,16 @@ impl Sheet {
     /// Appends rows as new row groups.
     pub(super) fn write<R>(&mut self, rows: &[R], columns: impl Fn(&[R]) -> Vec<Column>) -> Result<(), ExportError> {
         for rows in rows.chunks(GROUP) {
-            write_group(&mut self.writer, columns(rows)).map_err(|cause| write_error(&self.path, cause))?;
+            let mut columns = columns(rows);
+            let written = self.writer.write(rows.len(), columns.iter_mut().map(Column::chunk));
+            written.map_err(|cause| write_error(&self.path, cause))?;
         }
         Ok(())
     }
 
     /// Completes the file.
     pub(super) fn finish(self) -> Result<(), ExportError> {
-        self.writer.close().map(drop).map_err(|cause| write_error(&self.path, cause))
+        self.writer.finish().map(drop).map_err(|cause| write_error(&self.path, cause))
     }
 }
 

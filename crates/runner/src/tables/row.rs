@@ -1,10 +1,11 @@
 //! Rows, the types of their cells, and their definitions.
 
-use backwater_columns::{Column, Encode, Text, field, list_field};
+use backwater_columns::{Chunk, Encode, Levels, Text, Values, Words, field, list_field};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
 use parquet::schema::types::TypePtr;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Index into the table's list of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,33 +51,47 @@ pub(super) fn definition<C: Cell>(name: &'static str, meaning: &'static str) -> 
 }
 
 /// Row of a table.
-pub trait Row: Clone {
+pub(crate) trait Row {
+    /// Cells of the rows that are not yet written, by column.
+    type Columns;
+
     /// Returns the definitions of the columns.
     fn definitions() -> Vec<ColumnDefinition>;
 
     /// Returns the Parquet types of the columns.
     fn fields() -> Vec<TypePtr>;
 
-    /// Collects the columns of `rows`. Names are indices into `names`.
-    fn columns(rows: &[Self], names: &[Text]) -> Vec<Column>;
+    /// Returns empty columns. Names are indices into `names`.
+    fn columns(names: &Arc<[Text]>) -> Self::Columns;
+
+    /// Writes the row to columns, as row number `row`.
+    fn set(self, row: u32, columns: &mut Self::Columns);
+
+    /// Returns the columns in the order of the file.
+    fn chunks(columns: &mut Self::Columns) -> Vec<&mut dyn Chunk>;
 }
 
 /// Type of a cell.
-pub(super) trait Cell: Clone {
+pub(crate) trait Cell {
     /// Name of the type in definitions.
     const TYPE: &str;
     /// True if the cell may be null.
     const OPTIONAL: bool;
+    /// Column of such cells.
+    type Column: Chunk;
 
     /// Returns the Parquet type of a column.
     fn field(name: &str) -> TypePtr;
 
-    /// Collects a column. Names are indices into `names`.
-    fn column(cells: impl Iterator<Item = Self>, names: &[Text]) -> Column;
+    /// Returns an empty column. Names are indices into `names`.
+    fn column(names: &Arc<[Text]>) -> Self::Column;
+
+    /// Writes the cell to a column, in row number `row`.
+    fn set(self, row: u32, column: &mut Self::Column);
 }
 
 /// Type of a cell that is stored as a single value.
-pub(super) trait Plain: Clone {
+pub(crate) trait Plain {
     /// Name of the type in definitions.
     const TYPE: &str;
     /// Type of the stored value.
@@ -113,66 +128,99 @@ plain! {
 }
 
 impl<T: Plain> Cell for T {
-    const TYPE: &str = <T as Plain>::TYPE;
+    const TYPE: &str = T::TYPE;
     const OPTIONAL: bool = false;
+    type Column = Values<T::Value>;
 
     fn field(name: &str) -> TypePtr {
         field::<T::Value>(name, false)
     }
 
-    fn column(cells: impl Iterator<Item = T>, _: &[Text]) -> Column {
-        Column::required(cells.map(T::value))
-    }
-}
-
-impl<T: Plain> Cell for Option<T> {
-    const TYPE: &str = T::TYPE;
-    const OPTIONAL: bool = true;
-
-    fn field(name: &str) -> TypePtr {
-        field::<T::Value>(name, true)
+    fn column(_: &Arc<[Text]>) -> Self::Column {
+        Values::default()
     }
 
-    fn column(cells: impl Iterator<Item = Option<T>>, _: &[Text]) -> Column {
-        Column::optional(cells.map(|cell| cell.map(T::value)))
+    #[inline]
+    fn set(self, _: u32, column: &mut Self::Column) {
+        column.push(self.value());
     }
 }
 
 impl Cell for Name {
     const TYPE: &str = "text";
     const OPTIONAL: bool = false;
+    type Column = Words;
 
     fn field(name: &str) -> TypePtr {
         field::<Text>(name, false)
     }
 
-    fn column(cells: impl Iterator<Item = Name>, names: &[Text]) -> Column {
-        Column::required(cells.map(|Name(index)| names[index as usize].clone()))
+    fn column(names: &Arc<[Text]>) -> Words {
+        Words::new(names)
+    }
+
+    #[inline]
+    fn set(self, _: u32, column: &mut Words) {
+        column.push(self.0);
+    }
+}
+
+impl<T: Plain> Cell for Option<T> {
+    const TYPE: &str = T::TYPE;
+    const OPTIONAL: bool = true;
+    type Column = Values<T::Value>;
+
+    fn field(name: &str) -> TypePtr {
+        field::<T::Value>(name, true)
+    }
+
+    fn column(_: &Arc<[Text]>) -> Self::Column {
+        Values::default()
+    }
+
+    #[inline]
+    fn set(self, row: u32, column: &mut Self::Column) {
+        if let Some(cell) = self {
+            column.set(row, cell.value());
+        }
     }
 }
 
 impl Cell for Option<Name> {
     const TYPE: &str = "text";
     const OPTIONAL: bool = true;
+    type Column = Words;
 
     fn field(name: &str) -> TypePtr {
         field::<Text>(name, true)
     }
 
-    fn column(cells: impl Iterator<Item = Option<Name>>, names: &[Text]) -> Column {
-        Column::optional(cells.map(|cell| cell.map(|Name(index)| names[index as usize].clone())))
+    fn column(names: &Arc<[Text]>) -> Words {
+        Words::new(names)
+    }
+
+    #[inline]
+    fn set(self, row: u32, column: &mut Words) {
+        if let Some(Name(word)) = self {
+            column.set(row, word);
+        }
     }
 }
 
 impl Cell for Option<Vec<u16>> {
     const TYPE: &str = "list of u16";
     const OPTIONAL: bool = true;
+    type Column = Levels<u16>;
 
     fn field(name: &str) -> TypePtr {
         list_field::<u16>(name)
     }
 
-    fn column(cells: impl Iterator<Item = Option<Vec<u16>>>, _: &[Text]) -> Column {
-        Column::lists(cells)
+    fn column(_: &Arc<[Text]>) -> Levels<u16> {
+        Levels::default()
+    }
+
+    fn set(self, _: u32, column: &mut Levels<u16>) {
+        column.push_list(self);
     }
 }

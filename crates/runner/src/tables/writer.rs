@@ -4,12 +4,11 @@
 
 use super::row::Row;
 use crate::disk::{FileSum, Keeper};
-use backwater_columns::{Text, is_text, schema, write_group};
+use backwater_columns::{FileWriter, Text, is_text};
 use parquet::basic::{Compression, Encoding, LogicalType, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -29,15 +28,16 @@ const ROW_GROUP: usize = 1 << 14;
 const PAGE: usize = 64 << 10;
 
 /// Writer of one table.
-pub struct TableWriter<R> {
+pub(crate) struct TableWriter<R: Row> {
     /// File name in the result directory.
     file: String,
     path: PathBuf,
     partial: PathBuf,
-    names: Arc<[Text]>,
-    writer: SerializedFileWriter<Keeper<File>>,
+    writer: FileWriter<Keeper<File>>,
     /// Rows that are not yet encoded.
-    rows: Vec<R>,
+    columns: R::Columns,
+    /// Number of rows that are not yet encoded.
+    rows: usize,
     /// First encoding error.
     error: Option<ParquetError>,
 }
@@ -48,7 +48,7 @@ impl<R: Row> TableWriter<R> {
     /// # Errors
     ///
     /// If the file cannot be created.
-    pub fn create(
+    pub(crate) fn create(
         directory: &Path,
         name: &str,
         names: &Arc<[Text]>,
@@ -63,41 +63,46 @@ impl<R: Row> TableWriter<R> {
             .set_compression(Compression::ZSTD(level))
             .set_data_page_size_limit(PAGE)
             .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
             .set_key_value_metadata(Some(with_meanings::<R>(metadata)))
             .set_dictionary_enabled(false);
         let properties = fields.iter().fold(properties, |properties, field| encoding(properties, field)).build();
         let opened = File::create(&partial).map_err(|cause| fail(cause.into()))?;
-        let writer = SerializedFileWriter::new(Keeper::new(opened), schema(fields), Arc::new(properties))
-            .map_err(|cause| fail(cause.into()))?;
-        Ok(TableWriter { file, path, partial, names: names.clone(), writer, rows: Vec::new(), error: None })
+        let writer = FileWriter::new(Keeper::new(opened), fields, properties).map_err(|cause| fail(cause.into()))?;
+        Ok(TableWriter { file, path, partial, writer, columns: R::columns(names), rows: 0, error: None })
     }
 
     /// Appends a row. Bytes that the disk rejects stay in memory; [`TableWriter::failure`] reports
     /// the error.
     #[inline]
-    pub fn push(&mut self, row: R) {
-        self.rows.push(row);
-        if self.rows.len() == ROW_GROUP {
+    pub(crate) fn push(&mut self, row: R) {
+        self.push_with(|number, columns| row.set(number, columns));
+    }
+
+    /// Appends a row, whose cells `fill` writes to the columns. `fill` is given the row's number.
+    #[inline]
+    pub(crate) fn push_with(&mut self, fill: impl FnOnce(u32, &mut R::Columns)) {
+        fill(self.rows as u32, &mut self.columns);
+        self.rows += 1;
+        if self.rows == ROW_GROUP {
             let encoded = self.encode();
             self.error = self.error.take().or(encoded.err());
         }
     }
 
     /// Returns the first write error, if any.
-    pub fn failure(&self) -> Option<String> {
-        let rejected = self.writer.inner().failure().map(ToString::to_string);
+    pub(crate) fn failure(&self) -> Option<String> {
+        let rejected = self.writer.output().failure().map(ToString::to_string);
         let cause = rejected.or_else(|| self.error.as_ref().map(ToString::to_string))?;
         Some(format!("{}: {cause}", self.path.display()))
     }
 
     /// Encodes the rows in memory.
     fn encode(&mut self) -> Result<(), ParquetError> {
-        if self.rows.is_empty() {
-            return Ok(());
+        match std::mem::take(&mut self.rows) {
+            0 => Ok(()),
+            rows => self.writer.write(rows, R::chunks(&mut self.columns)),
         }
-        let written = write_group(&mut self.writer, R::columns(&self.rows, &self.names));
-        self.rows.clear();
-        written
     }
 
     /// Completes and renames the file. Returns its name and checksum. Bytes that the disk rejected
@@ -106,14 +111,14 @@ impl<R: Row> TableWriter<R> {
     /// # Errors
     ///
     /// If the file cannot be written, for example because the disk is full.
-    pub fn finish(mut self) -> Result<(String, FileSum), TableWriteError> {
+    pub(crate) fn finish(mut self) -> Result<(String, FileSum), TableWriteError> {
         let path = self.path.clone();
         let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableWriteError { path: path.clone(), cause };
         let encoded = self.encode();
         if let Some(cause) = self.error.take().or(encoded.err()) {
             return Err(fail(cause.into()));
         }
-        let keeper = self.writer.into_inner().map_err(|cause| fail(cause.into()))?;
+        let keeper = self.writer.finish().map_err(|cause| fail(cause.into()))?;
         let (_, sum) = keeper.settle().map_err(|cause| fail(cause.into()))?;
         fs::rename(&self.partial, &self.path).map_err(|cause| fail(cause.into()))?;
         Ok((self.file, sum))
