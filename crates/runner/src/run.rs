@@ -157,6 +157,12 @@ const SUMMARY_PARTIAL: &str = "run.json.partial";
 /// Longest simulated time between two ticks.
 const MAX_TICK: Duration = Duration::from_us(100);
 
+/// Returns the number of checks of the wall clock after which the trace is written. A short trace
+/// stays in the cache, but every stop of several shards ends their threads.
+fn checks_per_trace(shards: usize) -> u32 {
+    if shards == 1 { 4 } else { 32 }
+}
+
 /// Returns the maximum number of shards.
 fn shards(plan: &Plan, threads: usize) -> usize {
     plan.run.shards.map_or(threads, |shards| shards as usize)
@@ -279,10 +285,15 @@ impl Run {
     /// Advances for about `wall` of real time, or to the end. A write error ends the run.
     pub fn advance(&mut self, wall: std::time::Duration) -> RunProgress {
         let begun = Instant::now();
-        let mut is_over = || begun.elapsed() >= wall;
+        let is_over = || begun.elapsed() >= wall;
+        let every = self.plan.trace.as_ref().map(|_| checks_per_trace(shards(&self.plan, self.threads)));
+        let mut checks = 0_u32;
         while self.outcome.is_none() {
-            let is_due =
-                self.simulation.advance(self.next_tick, self.threads, self.events_between_checks, &mut is_over);
+            let mut stop = || {
+                checks += 1;
+                is_over() || every.is_some_and(|every| checks.is_multiple_of(every))
+            };
+            let is_due = self.simulation.advance(self.next_tick, self.threads, self.events_between_checks, &mut stop);
             self.write_finished();
             if is_due {
                 self.tick();

@@ -163,10 +163,15 @@ impl Simulation {
     /// Takes the trace since the last call, ordered by time, then node, then order of execution.
     /// Shards can be ahead of [`Simulation::now`]: actions from this time on stay for a later call.
     pub fn take_trace(&mut self) -> Vec<Traced> {
-        let now = self.now;
-        let traces = self.shards.iter_mut().map(|shard| &mut shard.io.observations.trace);
-        let mut all: Vec<Traced> = traces.flat_map(|trace| trace.take(now)).collect();
-        all.sort_by_key(|traced| (traced.at, traced.node));
+        let mut all = Vec::new();
+        for shard in &mut self.shards {
+            shard.io.observations.trace.take(self.now, &mut all);
+        }
+        // The actions of a shard are in order of time, which the stable sort exploits.
+        all.sort_by_key(|traced| traced.at);
+        for instant in all.chunk_by_mut(|one, next| one.at == next.at) {
+            instant.sort_by_key(|traced| traced.node);
+        }
         all
     }
 

@@ -84,12 +84,12 @@ impl Trace {
         self.0 = Some(Box::new(Recording { spec, actions: Vec::new() }));
     }
 
-    /// Takes the actions before `now`.
-    pub(crate) fn take(&mut self, now: Time) -> impl Iterator<Item = Traced> {
-        self.0.iter_mut().flat_map(move |recording| {
-            let past = recording.actions.partition_point(|traced| traced.at < now);
-            recording.actions.drain(..past)
-        })
+    /// Moves the actions before `now` to `trace`.
+    pub(crate) fn take(&mut self, now: Time, trace: &mut Vec<Traced>) {
+        if let Some(Recording { actions, .. }) = self.0.as_deref_mut() {
+            let past = actions.partition_point(|traced| traced.at < now);
+            trace.extend(actions.drain(..past));
+        }
     }
 
     /// Returns true if actions at `now` are traced.
