@@ -2,214 +2,65 @@
 //! with an ECN threshold and an ingress counter. There are no classes, no flow control, no ACKs, no
 //! congestion control, and no measurements.
 //!
-//! The kernel uses the engine's event set. The simulator's cost per packet-hop is reported relative
-//! to the kernel's cost, measured at the same time. This ratio depends much less on machine and
-//! load than the time in ns.
+//! The simulator's cost per packet-hop is reported relative to the kernels' costs, measured at the
+//! same time. These ratios depend much less on machine and load than the time in ns. The present
+//! kernel shares the simulator's calendar of events. The former kernel has one set of all events,
+//! and never changes, so that a better calendar counts.
 //!
 //! ```text
-//! backwater-limit SCENARIO.toml [PACKET-HOPS]
+//! backwater-limit SCENARIO.toml [PACKET-HOPS [former]]
 //! ```
 
 #![forbid(unsafe_code)]
 
-use backwater_engine::Time;
-use backwater_engine::events::{Event, EventSet};
-use backwater_engine::prefetch::prefetch;
-use backwater_engine::units::ByteTime;
+mod former;
+mod kernel;
+
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::FlowId;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::FlowSpec;
 use backwater_runner::usage::cpu_seconds;
 use backwater_scenario::{Document, Plan};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Wire bytes of every packet.
 const PACKET: u32 = 1106;
 const ECN_THRESHOLD: u64 = 100_000;
-/// Minimum number of ports for prefetching.
-const LOOK_AHEAD_FROM: usize = 2048;
-const ARRIVE: u64 = 0;
-const SEND: u64 = 1 << 32;
 
-/// A packet, stored by value in queues and on wires.
-#[derive(Clone, Copy)]
-struct Packet {
-    flow: u32,
-    hop: u16,
-    ingress: u32,
-    marked: bool,
-}
-
-/// Sending side of a port.
-struct Egress {
-    queue: VecDeque<Packet>,
-    bytes: u64,
-    busy_until: Time,
-    is_waiting: bool,
-    sent: u64,
-    byte_time: ByteTime,
-    delay: backwater_engine::Duration,
-    peer: u32,
-    /// Endless flow that a host sends through this port.
-    source: Option<u32>,
-}
-
-/// Receiving side of a port.
-#[derive(Default)]
-struct Ingress {
-    wire: VecDeque<Packet>,
-    bytes: u64,
-}
-
-struct Kernel {
-    egress: Vec<Egress>,
-    ingress: Vec<Ingress>,
-    /// Egress ports of each flow's path.
-    paths: Vec<Vec<u32>>,
-    events: EventSet,
-    hops: u64,
-    handled: u64,
+/// Results of a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    packet_hops: u64,
+    events: u64,
     delivered: u64,
 }
 
-impl Kernel {
-    fn new(fabric: &Fabric, flows: impl Iterator<Item = FlowSpec>) -> Kernel {
-        // Only the first flow of each sending host is used.
-        let mut first: BTreeMap<u32, (FlowId, FlowSpec)> = BTreeMap::new();
-        for (id, flow) in (0..).map(FlowId).zip(flows) {
-            first.entry(flow.src.0).or_insert((id, flow));
-        }
-        let ports = |(id, flow): &(FlowId, FlowSpec)| {
-            let mut node = flow.src;
-            let ports = fabric.path(*id, flow, Direction::Data).into_iter().map(|ix| {
-                let port = fabric.wiring.port_at(node, ix).id.0;
-                node = fabric.wiring.neighbour(node, ix);
-                port
-            });
-            ports.collect()
-        };
-        let paths: Vec<Vec<u32>> = first.values().map(ports).collect();
-        let egress = fabric.wiring.ports.iter().map(|port| Egress {
-            queue: VecDeque::new(),
-            bytes: 0,
-            busy_until: Time::ZERO,
-            is_waiting: false,
-            sent: 0,
-            byte_time: ByteTime::of(port.rate),
-            delay: port.delay,
-            peer: port.peer.0,
-            source: None,
+/// Returns the egress ports of every flow's path. Only the first flow of each sending host counts.
+fn paths(fabric: &Fabric, flows: impl Iterator<Item = FlowSpec>) -> Vec<Vec<u32>> {
+    let mut first: BTreeMap<u32, (FlowId, FlowSpec)> = BTreeMap::new();
+    for (id, flow) in (0..).map(FlowId).zip(flows) {
+        first.entry(flow.src.0).or_insert((id, flow));
+    }
+    let ports = |(id, flow): &(FlowId, FlowSpec)| {
+        let mut node = flow.src;
+        let ports = fabric.path(*id, flow, Direction::Data).into_iter().map(|ix| {
+            let port = fabric.wiring.port_at(node, ix).id.0;
+            node = fabric.wiring.neighbour(node, ix);
+            port
         });
-        let mut kernel = Kernel {
-            egress: egress.collect(),
-            ingress: fabric.wiring.ports.iter().map(|_| Ingress::default()).collect(),
-            paths,
-            events: EventSet::default(),
-            hops: 0,
-            handled: 0,
-            delivered: 0,
-        };
-        for flow in 0..kernel.paths.len() {
-            let port = kernel.paths[flow][0];
-            kernel.egress[port as usize].source = Some(flow as u32);
-            // Stagger the starts of hosts, so that their packets do not move in lockstep.
-            kernel.events.push(Event { time: Time::from_ps(flow as u64 * 977), key: SEND | u64::from(port) });
-        }
-        kernel
-    }
-
-    fn run(&mut self, hops: u64) {
-        while self.hops < hops
-            && let Some(Event { time, key }) = self.events.pop_before(Time::NEVER)
-        {
-            self.handled += 1;
-            self.look_ahead();
-            let port = key as u32;
-            if key < SEND { self.arrive(port, time) } else { self.send(port, time) }
-        }
-    }
-
-    /// Prefetches the data of the next events: first the port, then the packet.
-    fn look_ahead(&self) {
-        if self.ingress.len() < LOOK_AHEAD_FROM {
-            return;
-        }
-        if let Some(key) = self.events.ahead(6) {
-            let port = key as u32 as usize;
-            if key < SEND { prefetch(&self.ingress[port]) } else { prefetch(&self.egress[port]) }
-        }
-        if let Some(key) = self.events.ahead(3) {
-            let port = key as u32 as usize;
-            if key < SEND {
-                if let Some(packet) = self.ingress[port].wire.front() {
-                    prefetch(packet);
-                }
-            } else {
-                if let Some(packet) = self.egress[port].queue.front() {
-                    prefetch(packet);
-                }
-            }
-        }
-    }
-
-    fn arrive(&mut self, port: u32, now: Time) {
-        let ingress = &mut self.ingress[port as usize];
-        let Some(mut packet) = ingress.wire.pop_front() else { return };
-        packet.hop += 1;
-        let path = &self.paths[packet.flow as usize];
-        let Some(next) = path.get(usize::from(packet.hop)).copied() else {
-            self.delivered += 1;
-            return;
-        };
-        ingress.bytes += u64::from(PACKET);
-        packet.ingress = port;
-        let egress = &mut self.egress[next as usize];
-        egress.bytes += u64::from(PACKET);
-        egress.queue.push_back(packet);
-        if egress.busy_until <= now {
-            self.send(next, now);
-        } else if !egress.is_waiting {
-            egress.is_waiting = true;
-            self.events.push(Event { time: egress.busy_until, key: SEND | u64::from(next) });
-        }
-    }
-
-    fn send(&mut self, port: u32, now: Time) {
-        let egress = &mut self.egress[port as usize];
-        if egress.busy_until > now {
-            return;
-        }
-        egress.is_waiting = false;
-        let packet = if let Some(flow) = egress.source {
-            Packet { flow, hop: 0, ingress: 0, marked: false }
-        } else {
-            let Some(mut packet) = egress.queue.pop_front() else { return };
-            egress.bytes -= u64::from(PACKET);
-            self.ingress[packet.ingress as usize].bytes -= u64::from(PACKET);
-            packet.marked |= egress.bytes > ECN_THRESHOLD;
-            packet
-        };
-        self.hops += 1;
-        egress.sent += u64::from(PACKET);
-        egress.busy_until = now + egress.byte_time.times(PACKET);
-        if egress.source.is_some() || !egress.queue.is_empty() {
-            egress.is_waiting = true;
-            self.events.push(Event { time: egress.busy_until, key: SEND | u64::from(port) });
-        }
-        let (peer, arrival) = (egress.peer, egress.busy_until + egress.delay);
-        self.events.push(Event { time: arrival, key: ARRIVE | u64::from(peer) });
-        self.ingress[peer as usize].wire.push_back(packet);
-    }
+        ports.collect()
+    };
+    first.values().map(ports).collect()
 }
 
 #[allow(clippy::print_stdout, reason = "its output")]
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(file) = arguments.next() else {
-        eprintln!("usage: backwater-limit SCENARIO.toml [PACKET-HOPS]");
+        eprintln!("usage: backwater-limit SCENARIO.toml [PACKET-HOPS [former]]");
         return ExitCode::from(2);
     };
     let hops = arguments.next().and_then(|hops| hops.parse().ok()).unwrap_or(20_000_000);
@@ -226,15 +77,26 @@ fn main() -> ExitCode {
         }
     };
     let fabric = plan.take_fabric();
-    let mut kernel = Kernel::new(&fabric, plan.traffic.flows());
-    let begun = cpu_seconds();
-    kernel.run(hops);
+    let paths = paths(&fabric, plan.traffic.flows());
+    let (Figures { packet_hops, events, delivered }, cpu_seconds) = if arguments.next().is_some() {
+        let mut kernel = former::Kernel::new(&fabric, paths);
+        timed(|| kernel.run(hops))
+    } else {
+        let mut kernel = kernel::Kernel::new(&fabric, paths);
+        timed(|| kernel.run(hops))
+    };
     let figures = serde_json::json!({
-        "packet_hops": kernel.hops,
-        "events": kernel.handled,
-        "delivered": kernel.delivered,
-        "cpu_seconds": cpu_seconds() - begun,
+        "packet_hops": packet_hops,
+        "events": events,
+        "delivered": delivered,
+        "cpu_seconds": cpu_seconds,
     });
     println!("{figures}");
     ExitCode::SUCCESS
+}
+
+/// Returns the figures of a run, and its CPU seconds.
+fn timed(run: impl FnOnce() -> Figures) -> (Figures, f64) {
+    let begun = cpu_seconds();
+    (run(), cpu_seconds() - begun)
 }

@@ -2,7 +2,8 @@
 //!
 //! * [`time`]: instants and durations in integer picoseconds.
 //! * [`units`]: bytes and bit rates, and units in text.
-//! * [`events`]: the pending-event set.
+//! * [`calendar`]: which members have something to do in which epoch.
+//! * [`tournament`]: the smallest of several keys.
 //! * [`bits`]: sets of small numbers.
 //! * [`memory`]: memory accounting; [`pages`] and [`prefetch`]: hints to the memory system.
 //! * [`random`]: named, portable random streams.
@@ -12,7 +13,7 @@
 
 pub mod barrier;
 pub mod bits;
-pub mod events;
+pub mod calendar;
 pub mod fingerprint;
 pub mod index;
 pub mod interrupt;
@@ -21,6 +22,7 @@ pub mod pages;
 pub mod prefetch;
 pub mod random;
 pub mod time;
+pub mod tournament;
 pub mod units;
 
 pub use time::{Duration, Time};

@@ -71,10 +71,6 @@ pub trait BufferPolicy: BufferAccounts + Send {
     /// Charges an arriving packet to a pool, or refuses it. A refused packet is dropped.
     fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission;
 
-    /// Prefetches the state that [`BufferPolicy::admit`] needs. Called shortly before a packet of
-    /// `class` arrives on `ingress`; must not change anything.
-    fn prefetch(&self, _ingress: PortIx, _class: Class) {}
-
     /// Releases the bytes of a departing packet that was admitted.
     fn release(&mut self, packet: &PacketContext<'_>, now: Time);
 

@@ -1,16 +1,16 @@
 //! The simulator: it drives nodes, sharded over threads, and observes them.
 
 mod accounts;
+mod agenda;
 pub mod audit;
 pub mod deadlock;
 mod exchange;
-mod keys;
 mod layout;
-mod look_ahead;
 pub mod memory;
 mod observations;
 pub mod outcome;
 pub mod partition;
+mod rank;
 mod shard;
 pub mod simulation;
 mod totals;

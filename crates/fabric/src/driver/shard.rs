@@ -1,18 +1,20 @@
-//! A shard: a part of the nodes, with their wires and pending events. Every event of a shard
-//! concerns one of its nodes.
+//! A shard: a part of the nodes, with their wires and pending events.
 //!
-//! Events are ordered by time, kind and entity. This order does not depend on the partition. A
-//! burst is a sequence of frames without gaps. Of frames that arrive in the same picosecond, the
-//! frame whose sender has the shortest burst is handled first. An order by port alone would always
-//! favour the same port, and ties are common among hosts that PFC resumed (`docs/decisions/`).
-//! Frames for other shards are put into an outbox and arrive at least one link delay later.
+//! In each epoch, the shard visits its nodes one after another ([`Agenda`]). A visit handles a
+//! node's events of the epoch in order: by time, kind and port. This order does not depend on the
+//! partition. A burst is a sequence of frames without gaps. Of frames that arrive in the same
+//! picosecond, the frame whose sender has the shortest burst is handled first. An order by port
+//! alone would always favour the same port, and ties are common among hosts that PFC resumed
+//! (`docs/decisions/`). Frames for other shards are put into an outbox and arrive at least one link
+//! delay later.
 
 use crate::contract::PortFacts;
 use crate::contract::report::Report;
-use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
+use crate::driver::agenda::Agenda;
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
 use crate::driver::observations::Observations;
+use crate::driver::rank::{AGE_MAX, Kind, Rank, epoch, kind_of, port_of, rank, time_of};
 use crate::driver::wire::{InFlight, LinkFaults, Outbox, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Signal};
@@ -25,10 +27,12 @@ use crate::model::sink::{Env, Sink, Wakeup};
 use crate::model::switch::Switch;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
-use backwater_engine::events::{Event, EventSet};
+use backwater_engine::index::Id;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Seed;
+use backwater_engine::tournament::Tournament;
 use get_size2::GetSize;
+use std::ops::Range;
 
 /// Number of frames per port for which addresses are reserved, in queues and again on wires.
 const ROOM: usize = 256;
@@ -38,7 +42,9 @@ pub(crate) struct ShardIo {
     pub(super) wires: Vec<Wire>,
     /// Frames on the wires.
     pub(super) in_flight: Pool<InFlight>,
-    pub(super) events: EventSet,
+    pub(super) agenda: Agenda,
+    /// Next arrival on each wire of the visited node.
+    arrivals: Tournament,
     pub(crate) outboxes: Vec<Outbox>,
     pub(crate) observations: Observations,
 }
@@ -46,9 +52,22 @@ pub(crate) struct ShardIo {
 impl ShardIo {
     /// Puts a frame on a wire.
     #[inline(always)]
-    fn carry(&mut self, wire: WireIx, frame: &Frame, when: WireArrival) {
-        self.events.push(arrival(wire, when));
-        self.wires[wire_index(wire) as usize].frames.push(InFlight(*frame), &mut self.in_flight);
+    fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: WireArrival) {
+        let wire = &mut self.wires[wire_index(wire) as usize];
+        wire.frames.push(InFlight { frame: *frame, arrival }, &mut self.in_flight);
+        self.agenda.expect(wire.node, arrival.at);
+    }
+
+    /// Returns the rank of the first arrival on `wire`; [`Tournament::OUT`] if no frame arrives
+    /// during this visit.
+    #[inline(always)]
+    fn first_arrival(&self, wire: &Wire) -> Rank {
+        match wire.frames.front(&self.in_flight) {
+            Some(InFlight { arrival, .. }) if arrival.at < self.agenda.end => {
+                rank(arrival.at - self.agenda.start, Kind::Arrive, arrival.burst_age, wire.ix)
+            }
+            _ => Tournament::OUT,
+        }
     }
 }
 
@@ -89,18 +108,20 @@ impl Shard {
             io: ShardIo {
                 in_flight: Pool::with_room(ROOM * ports.len()),
                 wires: ports.into_iter().map(wire).collect(),
-                events: EventSet::default(),
+                agenda: Agenda::new(members.len(), epoch(fabric)),
+                arrivals: Tournament::default(),
                 outboxes: (0..layout.shards).map(|_| Outbox::default()).collect(),
                 observations: Observations::default(),
             },
         };
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
-                if layout.node(fabric.wiring.ports[port].node).shard == index {
-                    let wire = wire_index(layout.port(port).wire);
-                    shard.io.events.push(event(Kind::LinkDown, wire, fault.down));
+                let PortFacts { node, ix, .. } = fabric.wiring.ports[port];
+                let NodePlace { shard: home, node } = layout.node(node);
+                if home == index {
+                    shard.io.agenda.schedule(node, Kind::LinkDown, ix, fault.down);
                     if fault.up != Time::NEVER {
-                        shard.io.events.push(event(Kind::LinkUp, wire, fault.up));
+                        shard.io.agenda.schedule(node, Kind::LinkUp, ix, fault.up);
                     }
                 }
             }
@@ -117,16 +138,17 @@ impl Shard {
         fabric: &Fabric,
         layout: &Layout,
     ) {
+        let NodePlace { node, .. } = layout.node(source);
         self.act(now, fabric, layout, |handler| {
-            handler.at_node(source, |node, env| node.expect_flow(flow, start, env))
+            handler.at_node(node, |node, env| node.expect_flow(flow, start, env))
         });
     }
 
     /// Notifies all nodes that routes were recomputed.
     pub(crate) fn reroute(&mut self, now: Time, fabric: &Fabric, layout: &Layout) {
-        self.act(now, fabric, layout, |Handler { nodes, env }| {
-            for node in nodes.iter_mut() {
-                node.reroute(env);
+        self.act(now, fabric, layout, |handler| {
+            for node in 0..handler.nodes.len() {
+                handler.at_node(node as u32, |node, env| node.reroute(env));
             }
         });
         self.pack_records();
@@ -134,7 +156,8 @@ impl Shard {
 
     /// Returns the time of the next event; [`Time::NEVER`] if none is pending.
     pub(crate) fn next_event(&self) -> Time {
-        self.io.events.next_time()
+        let ShardIo { agenda, wires, in_flight, .. } = &self.io;
+        agenda.next_event(|node| next_arrival(&wires[wires_of(&self.nodes[node as usize])], in_flight))
     }
 
     /// Returns true if no frame is on a wire, in a queue or between ports.
@@ -152,12 +175,12 @@ impl Shard {
 
     /// Returns the frames on the shard's wires.
     pub(crate) fn frames_on_wires(&self) -> impl Iterator<Item = &Frame> {
-        self.io.wires.iter().flat_map(|wire| wire.frames.iter(&self.io.in_flight)).map(|InFlight(frame)| frame)
+        self.io.wires.iter().flat_map(|wire| wire.frames.iter(&self.io.in_flight)).map(|InFlight { frame, .. }| frame)
     }
 
     /// Returns the memory use of the shard.
     pub(crate) fn memory(&self) -> Memory {
-        let mut memory = Memory { events: self.io.events.heap_bytes(), ..Memory::default() };
+        let mut memory = Memory { events: self.io.agenda.heap_bytes(), ..Memory::default() };
         let Memory { nodes, ports, flows, frames, reserved, .. } = &mut memory;
         for node in &self.nodes {
             let switch = node.switch().map_or(0, |switch| size_of::<Switch>() as u64 + switch.heap_bytes());
@@ -195,19 +218,22 @@ impl Shard {
         }
     }
 
-    /// Handles the events before `limit`, at most `most`. Returns the number of handled events.
+    /// Handles the events before `limit`. Stops after a visit if at least `most` events have been
+    /// handled. Returns the number of handled events.
     pub(crate) fn run(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
         let mut handled = 0;
         self.act(Time::ZERO, fabric, layout, |handler| {
-            let looks_ahead = handler.looks_ahead();
-            while handled < most
-                && let Some(event) = handler.env.sink.io.events.pop_before(limit)
-            {
-                handled += 1;
-                if looks_ahead {
-                    handler.look_ahead();
+            while handled < most && handler.env.sink.io.agenda.open(limit) {
+                let mut from = 0;
+                while handled < most
+                    && let Some(node) = handler.env.sink.io.agenda.next_node(from)
+                {
+                    handled += handler.visit(node);
+                    from = node + 1;
                 }
-                handler.handle(event);
+                if !handler.env.sink.io.agenda.close() {
+                    break;
+                }
             }
         });
         self.pack_records();
@@ -218,7 +244,7 @@ impl Shard {
     /// Calls `act` with the shard's nodes and their environment, at `now`.
     fn act<R>(&mut self, now: Time, fabric: &Fabric, layout: &Layout, act: impl FnOnce(&mut Handler<'_>) -> R) -> R {
         let Shard { nodes, records, frames, io } = self;
-        let sink = &mut ShardSink { now, fabric, layout, io };
+        let sink = &mut ShardSink { now, node: 0, fabric, layout, io };
         act(&mut Handler { nodes, env: Env { now, fabric, records, frames, sink } })
     }
 
@@ -238,70 +264,98 @@ pub(super) struct Handler<'a> {
 }
 
 impl Handler<'_> {
-    #[inline(always)]
-    fn handle(&mut self, Event { time, key }: Event) {
-        (self.env.now, self.env.sink.now) = (time, time);
-        let id = id_of(key);
-        match kind_of(key) {
-            Kind::Arrive => self.arrive(id),
-            Kind::Port => self.at_port(id, |node, ix, env| node.port_ready(ix, env)),
-            rare => self.handle_rare(rare, id),
+    /// Handles the events of a node in the open epoch, and returns their number.
+    fn visit(&mut self, index: u32) -> u64 {
+        self.env.sink.node = index;
+        let io = &mut *self.env.sink.io;
+        let (start, wires) = (io.agenda.start, wires_of(&self.nodes[index as usize]));
+        let mut arrivals = std::mem::take(&mut io.arrivals);
+        io.agenda.begin_visit(index);
+        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| io.first_arrival(wire)));
+        let mut handled = 0;
+        loop {
+            let io = &mut *self.env.sink.io;
+            let (arrival, wake_up) = (arrivals.smallest(), io.agenda.next());
+            let next = arrival.min(wake_up);
+            if next == Rank::MAX {
+                break;
+            }
+            handled += 1;
+            let now = time_of(next, start);
+            (self.env.now, self.env.sink.now) = (now, now);
+            let ix = port_of(next);
+            if arrival < wake_up {
+                let wire = &mut io.wires[wires.start + ix.index()];
+                let InFlight { frame, .. } = wire.frames.pop(&mut io.in_flight);
+                io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
+                let faults = wire.faults.as_mut();
+                let lost = faults.and_then(|faults| faults.loss_of(&frame, wire.port, now, self.env.fabric));
+                arrivals.change(ix.index(), io.first_arrival(&io.wires[wires.start + ix.index()]));
+                let node = &mut self.nodes[index as usize];
+                match lost {
+                    None => node.arrive(ix, &frame, &mut self.env),
+                    Some(cause) => node.arrive_lost(ix, &frame, cause, &mut self.env),
+                }
+            } else {
+                io.agenda.take();
+                match kind_of(next) {
+                    Kind::Port => self.nodes[index as usize].port_ready(ix, &mut self.env),
+                    rare => self.handle_rare(rare, wires.start, index, ix),
+                }
+            }
         }
+        let io = &mut *self.env.sink.io;
+        io.arrivals = arrivals;
+        let ShardIo { agenda, wires: all, in_flight, .. } = io;
+        agenda.end_visit(index, || next_arrival(&all[wires], in_flight));
+        handled
     }
 
     /// Handles events other than arrivals and port events.
     #[inline(never)]
-    fn handle_rare(&mut self, kind: Kind, id: u32) {
+    fn handle_rare(&mut self, kind: Kind, first_wire: usize, index: u32, ix: PortIx) {
+        let (node, env) = (&mut self.nodes[index as usize], &mut self.env);
         match kind {
-            Kind::Arrive | Kind::Port => unreachable!("handled by `handle`"),
-            Kind::FlowControl => self.at_port(id, |node, ix, env| node.flow_control_timer(ix, env)),
-            Kind::FlowStart => self.at_node(NodeId(id), |node, env| node.start_flows(env)),
-            Kind::Retransmission => self.at_node(NodeId(id), |node, env| node.retransmission_timer(env)),
-            Kind::Node => self.at_node(NodeId(id), |node, env| node.wake(env)),
+            Kind::Arrive | Kind::Port => unreachable!("handled by `visit`"),
+            Kind::FlowControl => node.flow_control_timer(ix, env),
+            Kind::FlowStart => node.start_flows(env),
+            Kind::Retransmission => node.retransmission_timer(env),
+            Kind::Node => node.wake(env),
             Kind::LinkDown => {
-                let faults = &mut self.env.sink.io.wires[id as usize].faults;
+                let faults = &mut env.sink.io.wires[first_wire + ix.index()].faults;
                 let faults = faults.get_or_insert_with(|| Box::new(LinkFaults { failed_at: None, errors: None }));
-                faults.failed_at = Some(self.env.now);
-                self.at_port(id, |node, ix, env| node.link_change(ix, false, env));
+                faults.failed_at = Some(env.now);
+                node.link_change(ix, false, env);
             }
-            Kind::LinkUp => self.at_port(id, |node, ix, env| node.link_change(ix, true, env)),
+            Kind::LinkUp => node.link_change(ix, true, env),
         }
-    }
-
-    /// Delivers the first frame on a wire.
-    #[inline(always)]
-    fn arrive(&mut self, wire: u32) {
-        let (now, fabric) = (self.env.now, self.env.fabric);
-        let ShardIo { wires, in_flight, observations, .. } = &mut *self.env.sink.io;
-        let wire = &mut wires[wire as usize];
-        let InFlight(frame) = &wire.frames.pop(in_flight);
-        observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
-        let faults = wire.faults.as_mut();
-        let lost = faults.and_then(|faults| faults.loss_of(frame, wire.port, now, fabric));
-        let (node, ix) = (&mut self.nodes[wire.node as usize], wire.ix);
-        match lost {
-            None => node.arrive(ix, frame, &mut self.env),
-            Some(cause) => node.arrive_lost(ix, frame, cause, &mut self.env),
-        }
-    }
-
-    /// Calls `act` with the node and port at which a wire ends.
-    #[inline(always)]
-    fn at_port(&mut self, wire: u32, act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>)) {
-        let Wire { node, ix, .. } = self.env.sink.io.wires[wire as usize];
-        act(&mut self.nodes[node as usize], ix, &mut self.env);
     }
 
     /// Calls `act` with a node of the shard.
-    fn at_node(&mut self, node: NodeId, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
-        let NodePlace { node, .. } = self.env.sink.layout.node(node);
-        act(&mut self.nodes[node as usize], &mut self.env);
+    fn at_node(&mut self, index: u32, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
+        self.env.sink.node = index;
+        act(&mut self.nodes[index as usize], &mut self.env);
     }
+}
+
+/// Returns the wires that end at `node`. They are numbered in the order of the node's ports.
+#[inline(always)]
+fn wires_of(node: &Node) -> Range<usize> {
+    let first = node.io.ports.first().map_or(0, |port| wire_index(port.wires.wire) as usize);
+    first..first + node.io.ports.len()
+}
+
+/// Returns the time of the next arrival on `wires`; [`Time::NEVER`] if there is none.
+fn next_arrival(wires: &[Wire], in_flight: &Pool<InFlight>) -> Time {
+    let first = |wire: &Wire| Some(wire.frames.front(in_flight)?.arrival.at);
+    wires.iter().filter_map(first).min().unwrap_or(Time::NEVER)
 }
 
 /// Sink for the actions of nodes.
 pub(super) struct ShardSink<'a> {
     now: Time,
+    /// Index of the node whose actions these are.
+    node: u32,
     fabric: &'a Fabric,
     layout: &'a Layout,
     pub(super) io: &'a mut ShardIo,
@@ -339,15 +393,16 @@ impl Sink for ShardSink<'_> {
 
     #[inline(always)]
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
-        let wire = |port: &Port| wire_index(port.wires.wire);
-        self.io.events.push(match wakeup {
-            Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
-            Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),
-            Wakeup::Retransmission(node) => event(Kind::Retransmission, node.0, at),
-            Wakeup::Port(port) => event(Kind::Port, wire(port), at),
-            Wakeup::Node(node) => event(Kind::Node, node.0, at),
-        });
+        let (kind, port) = match wakeup {
+            Wakeup::Port(port) => (Kind::Port, port.ix),
+            Wakeup::FlowControl(port) => (Kind::FlowControl, port.ix),
+            Wakeup::FlowStart(_) => (Kind::FlowStart, PortIx(0)),
+            Wakeup::Retransmission(_) => (Kind::Retransmission, PortIx(0)),
+            Wakeup::Node(_) => (Kind::Node, PortIx(0)),
+        };
+        self.io.agenda.schedule(self.node, kind, port, at);
     }
+
     fn traces(&self) -> bool {
         self.io.observations.trace.is_on(self.now)
     }

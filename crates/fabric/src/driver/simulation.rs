@@ -10,6 +10,7 @@ use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::observations::Acknowledged;
 use crate::driver::outcome::FlowOutcome;
 use crate::driver::partition::{SAMPLE, expected_load};
+use crate::driver::rank::epoch;
 use crate::driver::shard::Shard;
 use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
@@ -42,7 +43,8 @@ pub struct Simulation {
     pub(super) layout: Layout,
     pub(super) shards: Vec<Shard>,
     pub(super) exchange: MailExchange,
-    /// Delay of the shortest link between two shards.
+    /// Delay of the shortest link between two shards; the length of an epoch if there is no such
+    /// link.
     pub(super) lookahead: Duration,
     pub(super) now: Time,
     /// All flows that start before this instant have been admitted, and no others.
@@ -121,7 +123,7 @@ impl Simulation {
         let exchange = MailExchange::new(partition.0.len());
         let shard_of = |node: NodeId| layout.node(node).shard;
         let cut = fabric.spec.links.iter().filter(|link| shard_of(link.a) != shard_of(link.b));
-        let lookahead = cut.map(|link| link.delay).min().unwrap_or(Duration::from_ps(u64::MAX));
+        let lookahead = cut.map(|link| link.delay).min().unwrap_or_else(|| epoch(&fabric));
         if fabric.wiring.ports.len() >= LARGE_FABRIC {
             enlarge_heap();
         }
@@ -182,8 +184,8 @@ impl Simulation {
 
     /// Handles events before `limit`, on up to `threads` threads, until `stop` returns true.
     /// Returns true when all events before `limit` have been handled. Otherwise, call `advance`
-    /// again: stops do not affect the result. After a stop, some shards may be ahead of
-    /// [`Simulation::now`] by less than a window.
+    /// again: stops do not affect the result. After a stop, some nodes may be ahead of
+    /// [`Simulation::now`] by less than a window or an epoch.
     ///
     /// `stop` is called whenever a shard has handled `events` events, and after every window of
     /// several shards.
@@ -200,7 +202,7 @@ impl Simulation {
             let end = self.horizon.min(limit).min(self.next_change());
             let Simulation { fabric, layout, .. } = self;
             if let [shard] = &mut self.shards[..] {
-                while shard.run(end, events, fabric, layout) == events && !stop() {}
+                while shard.run(end, events, fabric, layout) >= events && !stop() {}
             } else {
                 self.run_windows(end, threads, events, stop);
             }
@@ -226,8 +228,7 @@ impl Simulation {
     /// # Panics
     /// As [`Simulation::run_until`].
     pub fn settle(&mut self, threads: usize) {
-        let ahead = if self.shards.len() == 1 { Duration::from_ps(1) } else { self.lookahead };
-        self.run_until(self.now + ahead, threads);
+        self.run_until(self.now + self.lookahead, threads);
     }
 
     /// Returns the time of the next recomputation of routes; [`Time::NEVER`] if none is pending.

@@ -62,7 +62,7 @@ pub enum TracedAction {
     Reported(Report),
 }
 
-/// Trace of a shard's nodes in order of execution; `None` if tracing is off.
+/// Trace of a shard's nodes, of each node in order of execution; `None` if tracing is off.
 #[derive(Debug, Default)]
 pub(crate) struct Trace(Option<Box<Recording>>);
 
@@ -87,8 +87,7 @@ impl Trace {
     /// Moves the actions before `now` to `trace`.
     pub(crate) fn take(&mut self, now: Time, trace: &mut Vec<Traced>) {
         if let Some(Recording { actions, .. }) = self.0.as_deref_mut() {
-            let past = actions.partition_point(|traced| traced.at < now);
-            trace.extend(actions.drain(..past));
+            trace.extend(actions.extract_if(.., |traced| traced.at < now));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 use backwater_engine::random::Stream;
 
-/// Receiving end of a link. It takes half a cache line, because every event of a port reads it.
+/// Receiving end of a link. It takes half a cache line.
 #[repr(align(32))]
 pub(super) struct Wire {
     /// Frames in flight, in order of arrival.
@@ -27,10 +27,14 @@ pub(super) struct Wire {
 
 const _: () = assert!(size_of::<Wire>() == 32);
 
-/// A frame on a wire, aligned to stay within one cache line.
+/// A frame on a wire.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
-pub(super) struct InFlight(pub(super) Frame);
+pub(super) struct InFlight {
+    pub(super) frame: Frame,
+    pub(super) arrival: WireArrival,
+}
+
+const _: () = assert!(size_of::<InFlight>() == 48);
 
 /// Errors and failures of a link.
 pub(super) struct LinkFaults {

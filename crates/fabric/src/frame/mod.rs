@@ -173,14 +173,11 @@ impl Frame {
     pub fn digest(&self) -> u64 {
         let body = match &self.body {
             Body::Packet(packet) => {
-                let marked = u64::from(packet.marked);
-                let (kind, mark) = match packet.kind {
-                    PacketKind::Data => (0, marked),
-                    PacketKind::Ack => (1 + marked, 0),
-                    PacketKind::Nack => (3 + marked, 0),
-                    PacketKind::Cnp => (5, 0),
-                    PacketKind::Notice => (6, 0),
-                };
+                // Without branches, which would be hard to predict.
+                let marked_if = |is_so: bool| u64::from(packet.marked & is_so);
+                let mark = marked_if(packet.kind == PacketKind::Data);
+                let echo = marked_if((packet.kind == PacketKind::Ack) | (packet.kind == PacketKind::Nack));
+                let kind = [0, 1, 3, 5, 6][packet.kind as usize] + echo;
                 let name = (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + kind;
                 name ^ u64::from(packet.class.0) << 56 ^ mark << 60
             }

@@ -177,14 +177,6 @@ impl Fifo {
             prefetch(item);
         }
     }
-
-    /// Prefetches the place of the next item.
-    #[inline]
-    pub(crate) fn prefetch_push<T: Copy>(&self, pool: &Pool<T>) {
-        if !self.is_empty() && !(self.last + 1).is_multiple_of(CHUNK) {
-            prefetch(pool.at(self.last + 1));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A node: ports, and behind them a switch, an endpoint, or both.
 //!
 //! Sans-IO: a node receives frames and wake-ups together with the current time, and pushes its
-//! actions into a [`Sink`]. It has no access to the event set, a clock, a file or a socket, so that
+//! actions into a [`Sink`]. It has no access to the agenda, a clock, a file or a socket, so that
 //! a simulator or a real network can drive it.
 
 use crate::contract::packet::QueuedPacket;
@@ -11,7 +11,6 @@ use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{Class, FlowId, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
-use crate::model::fifo::Frames;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
 use crate::model::io::{Action, Counters, HookOwner, Losses, NodeIo, PendingActions};
@@ -208,6 +207,10 @@ impl Node {
             self.switch.as_mut().and_then(|switch| switch.transit.next_due(env.now))
         {
             SwitchPipeline::new(self, env).end_transit(egress, queue, &mut queued);
+            let end = self.switch.as_ref().and_then(|switch| switch.transit.next_end());
+            if let Some(end) = end.filter(|end| *end > env.now) {
+                env.sink.schedule(Wakeup::Node(self.id), end);
+            }
         }
         if self.io.endpoint.is_some() {
             Nic::new(self, env).fire_timers();
@@ -387,74 +390,4 @@ impl Node {
         }
     }
 
-    // ---------------------------------------------------------------------------------- prefetches
-
-    /// Prefetches the first state that `frame`, which is about to arrive on `ingress`, needs.
-    #[inline]
-    pub(crate) fn prefetch_arrival(&self, ingress: PortIx, frame: &Frame, fabric: &Fabric) {
-        let Body::Packet(packet) = &frame.body else { return };
-        match packet.route.next() {
-            NextHop::Port(egress) => {
-                self.io.ports[egress].prefetch_enqueue(QueueIx::of(packet.class));
-                if let Some(switch) = &self.switch {
-                    switch.prefetch(ingress, packet.class);
-                }
-            }
-            NextHop::Arrived => fabric.flows.prefetch(packet.flow),
-            NextHop::Towards(_) => {}
-        }
-    }
-
-    /// Prefetches the egress queue of `frame`, or the state of its flow. Returns the egress port if
-    /// the route fixes it.
-    #[inline]
-    pub(crate) fn prefetch_way(&self, frame: &Frame, fabric: &Fabric, frames: &Frames) -> Option<&Port> {
-        let Body::Packet(packet) = &frame.body else { return None };
-        match packet.route.next() {
-            NextHop::Port(egress) => {
-                let port = &self.io.ports[egress];
-                port.prefetch_push(QueueIx::of(packet.class), frames);
-                Some(port)
-            }
-            NextHop::Arrived => {
-                if let Some(endpoint) = &self.io.endpoint {
-                    endpoint.prefetch_packet(packet, fabric);
-                }
-                None
-            }
-            NextHop::Towards(_) => None,
-        }
-    }
-
-    /// Prefetches the state of `port`, whose turn is about to come.
-    #[inline]
-    pub(crate) fn prefetch_turn(&self, port: PortIx) {
-        self.io.ports[port].prefetch_use();
-        if let Some(endpoint) = &self.io.endpoint {
-            endpoint.prefetch_turn(port);
-        }
-    }
-
-    /// Prefetches the queue, or the place in the round, that has the next turn at a port.
-    #[inline]
-    pub(crate) fn prefetch_departure(&self, ix: PortIx) -> &Port {
-        let port = &self.io.ports[ix];
-        port.prefetch_departure();
-        if let Some(endpoint) = &self.io.endpoint {
-            endpoint.prefetch_round(ix);
-        }
-        port
-    }
-
-    /// Prefetches the frame, or the queue pair, that has the next turn at a port.
-    #[inline]
-    pub(crate) fn prefetch_frame(&self, ix: PortIx, frames: &Frames) -> &Port {
-        let port = &self.io.ports[ix];
-        if !port.prefetch_frame(frames)
-            && let Some(endpoint) = &self.io.endpoint
-        {
-            endpoint.prefetch_departure(ix);
-        }
-        port
-    }
 }

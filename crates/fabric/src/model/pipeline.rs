@@ -261,8 +261,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             }
         }
         let switch = self.node.switch.as_mut().expect("routes pass through switches only");
-        let due = switch.transit.start(egress, at.queue, *at.packet, *now);
-        sink.schedule(Wakeup::Node(self.node.id), due);
+        let is_first = switch.transit.is_empty();
+        switch.transit.start(egress, at.queue, *at.packet, *now);
+        if let Some(end) = switch.transit.next_end().filter(|_| is_first) {
+            sink.schedule(Wakeup::Node(self.node.id), end);
+        }
     }
 
     /// Ends a transit: the packet joins its queue.

@@ -52,14 +52,17 @@ impl Transit {
         self.delay > Duration::ZERO || self.rate.is_some()
     }
 
-    /// Starts the transit of a packet to a queue of `egress`, and returns the time at which the
-    /// transit ends.
-    pub(super) fn start(&mut self, egress: PortIx, queue: QueueIx, queued: QueuedPacket, now: Time) -> Time {
+    /// Starts the transit of a packet to a queue of `egress`.
+    pub(super) fn start(&mut self, egress: PortIx, queue: QueueIx, queued: QueuedPacket, now: Time) {
         let turn = self.rate.map_or(Duration::ZERO, |rate| rate.time_for(queued.frame.size.charge.into()));
         self.free_at = self.free_at.max(now) + turn;
         let due = self.free_at + self.delay;
         self.packets.push_back((due, egress, queue, QueuedPacket { at: due, ..queued }));
-        due
+    }
+
+    /// Returns the end of the next transit.
+    pub(super) fn next_end(&self) -> Option<Time> {
+        self.packets.front().map(|(due, ..)| *due)
     }
 
     /// Takes the next packet whose transit has ended by `now`, with its egress port and queue.
@@ -126,12 +129,6 @@ impl Switch {
     #[inline(always)]
     pub(super) fn gauge<'a>(&'a self, packet: &'a PacketContext<'a>) -> IngressGauge<'a> {
         IngressGauge { policy: &self.buffer, packet }
-    }
-
-    /// Prefetches the state that a packet of `class` needs on `ingress`.
-    #[inline]
-    pub(crate) fn prefetch(&self, ingress: PortIx, class: Class) {
-        self.buffer.prefetch(ingress, class);
     }
 
     /// Returns the bytes that the mechanisms hold on the heap.

@@ -7,7 +7,6 @@
 use crate::ids::{FlowId, NodeId, Slot};
 use crate::network::spec::FlowSpec;
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::prefetch::prefetch;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -180,14 +179,6 @@ impl Flows {
     /// packet may be a copy.
     pub fn peek(&self, id: FlowId) -> Option<Cow<'_, Flow>> {
         self.page(id)?.peek(id.0 as usize % PAGE)
-    }
-
-    /// Prefetches flow `id`.
-    #[inline]
-    pub(crate) fn prefetch(&self, id: FlowId) {
-        if let Some(flows) = self.page(id).and_then(|page| page.open.get()) {
-            prefetch(&flows[id.0 as usize % PAGE]);
-        }
     }
 
     /// Returns the number of flows admitted so far.

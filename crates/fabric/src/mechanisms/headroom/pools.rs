@@ -4,7 +4,6 @@ use crate::contract::report::DropCause;
 use crate::contract::{BufferAccounts, Occupancy, PacketContext, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::index::IndexVec;
-use backwater_engine::prefetch::prefetch;
 use get_size2::GetSize;
 
 /// Counters of one ingress queue that every packet needs.
@@ -67,12 +66,6 @@ impl Pools {
             shared_size: site.buffer.saturating_sub(reserved),
             used: Occupancy::default(),
         }
-    }
-
-    /// Prefetches the counters of one ingress queue.
-    #[inline]
-    pub(super) fn prefetch(&self, ingress: PortIx, class: Class) {
-        prefetch(&self.queues[ingress][class.index()]);
     }
 
     pub(super) fn is_lossless(&self, class: Class) -> bool {

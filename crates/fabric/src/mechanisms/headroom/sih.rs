@@ -143,10 +143,6 @@ impl BufferPolicy for Sih {
     fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
         self.pools.is_lossless(class).then(|| self.pools.private() + self.shared_threshold(ingress).max(1))
     }
-
-    fn prefetch(&self, ingress: PortIx, class: Class) {
-        self.pools.prefetch(ingress, class);
-    }
 }
 
 #[cfg(test)]

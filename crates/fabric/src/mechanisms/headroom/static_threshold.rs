@@ -136,10 +136,6 @@ impl BufferPolicy for StaticThreshold {
     fn threshold(&self, _ingress: PortIx, class: Class) -> Option<u64> {
         self.pools.is_lossless(class).then_some(self.xoff.max(1))
     }
-
-    fn prefetch(&self, ingress: PortIx, class: Class) {
-        self.pools.prefetch(ingress, class);
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::sender::{PairState, QueuePair};
 use super::timers::{Timer, Timers};
 use crate::contract::report::Reception;
 use crate::contract::{Progress, SenderFacts};
-use crate::frame::{Direction, Packet, PacketKind, Psn, Route};
+use crate::frame::{Direction, Psn, Route};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx, Slot};
 use crate::model::ledger::PairFacts;
 use crate::model::port::Port;
@@ -15,7 +15,6 @@ use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -100,45 +99,6 @@ impl Endpoint {
             self.retransmissions.queue.pop();
         }
         None
-    }
-
-    /// Prefetches the state of the flow of `packet`, which is about to arrive.
-    #[inline]
-    pub(crate) fn prefetch_packet(&self, packet: &Packet, fabric: &Fabric) {
-        let Some(flow) = fabric.flows.get(packet.flow) else { return };
-        if packet.kind == PacketKind::Data {
-            if let Some(slot) = flow.receiver.get() {
-                prefetch(&self.receivers[slot]);
-            }
-        } else {
-            if let Some(pair) = flow.sender.get().and_then(|slot| self.queue_pairs.get(slot.index())) {
-                pair.prefetch();
-            }
-        }
-    }
-
-    /// Prefetches the scheduling state of the queue pairs of `port`.
-    #[inline]
-    pub(crate) fn prefetch_turn(&self, port: PortIx) {
-        prefetch(&self.lanes[port].ready);
-        prefetch(&self.lanes[port].round);
-    }
-
-    /// Prefetches the place of the queue pair that probably sends next through `port`.
-    #[inline]
-    pub(crate) fn prefetch_round(&self, port: PortIx) {
-        if let Some(slot) = self.lanes[port].probably_next() {
-            prefetch(slot);
-        }
-    }
-
-    /// Prefetches the queue pair that probably sends next through `port`.
-    #[inline]
-    pub(crate) fn prefetch_departure(&self, port: PortIx) {
-        let slot = self.lanes[port].probably_next();
-        if let Some(pair) = slot.and_then(|slot| self.queue_pairs.get(slot.index())) {
-            pair.prefetch();
-        }
     }
 
     /// Returns the number of queue pairs in use.

@@ -93,12 +93,6 @@ impl Lanes {
         place.map(RoundIx::from_index)
     }
 
-    /// Returns the queue pair at the place after the one served last.
-    #[inline]
-    pub(super) fn probably_next(&self) -> Option<&Slot> {
-        self.round.get(self.cursor.index() + 1).or_else(|| self.round.first())
-    }
-
     #[inline(always)]
     pub(super) fn set_ready(&mut self, pair: &QueuePair) {
         if pair.queue.index() >= CLASSES && self.closed.has(pair.queue.index()) {

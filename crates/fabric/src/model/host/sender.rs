@@ -9,7 +9,6 @@ use crate::mechanisms::recovery::AnyRecoverySender;
 use crate::model::ledger::PairFacts;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
-use backwater_engine::prefetch::prefetch;
 use get_size2::GetSize;
 use std::mem::offset_of;
 
@@ -75,14 +74,6 @@ impl QueuePair {
     pub(super) fn heap_bytes(&self) -> u64 {
         let paths = self.paths.as_deref().map_or(0, size_of_val);
         (self.recovery.get_heap_size() + self.reaction.get_heap_size() + paths) as u64
-    }
-
-    /// Prefetches the state for a packet that is sent or acknowledged.
-    #[inline]
-    pub(super) fn prefetch(&self) {
-        prefetch(&self.flow);
-        prefetch(&self.last_sent);
-        prefetch(&self.reaction);
     }
 
     /// Returns the next packet, window and departure time.

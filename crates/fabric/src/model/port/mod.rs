@@ -2,7 +2,6 @@
 //! open queues.
 
 mod gate;
-mod prefetch;
 mod queues;
 mod scheduler;
 mod view;

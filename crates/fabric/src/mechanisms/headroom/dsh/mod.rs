@@ -20,7 +20,6 @@ use crate::contract::{
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::index::IndexVec;
-use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Bytes, Duration, Time};
 use get_size2::GetSize;
 use gradient::{Averages, Estimator, Reach};
@@ -379,11 +378,6 @@ impl BufferPolicy for Dsh {
     fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
         let limit = || self.limit(ingress, class, self.shared_threshold(ingress));
         self.lossless.has(class).then(|| self.private + limit() + 1)
-    }
-
-    fn prefetch(&self, ingress: PortIx, class: Class) {
-        prefetch(&self.queues[ingress][class.index()]);
-        prefetch(&self.ports[ingress]);
     }
 }
 

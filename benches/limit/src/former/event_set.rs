@@ -14,17 +14,17 @@
 //! All lists of a wheel share one pool of chunks. The chunks of an emptied list are still in the
 //! cache, and are reused first. In steady state, nothing is allocated.
 
-use crate::time::Time;
+use backwater_engine::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Pending event: a time and a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Event {
+pub(super) struct Event {
     /// Time of the event.
-    pub time: Time,
+    pub(super) time: Time,
     /// Key of the caller, below 2^[`KEY_BITS`]. Orders the events of an instant.
-    pub key: u64,
+    pub(super) key: u64,
 }
 
 const BUCKET_BITS: u32 = 12;
@@ -36,10 +36,10 @@ const COARSE: usize = 1 << COARSE_BITS;
 /// Maximum number of bins for sorting a bucket: one per picosecond.
 const BINS: usize = 1 << BUCKET_BITS;
 /// Bits of a key.
-pub const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
+pub(super) const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
 
 /// Set of pending events.
-pub struct EventSet {
+pub(super) struct EventSet {
     /// Events of the current bucket, latest first.
     current: Vec<Packed>,
     /// Number of the current bucket, from time zero.
@@ -94,18 +94,10 @@ impl Default for EventSet {
 }
 
 impl EventSet {
-    /// Returns the size of the heap memory.
-    pub fn heap_bytes(&self) -> u64 {
-        let EventSet { current, near, coarse, far, sorter: Sorter { unsorted, bins }, .. } = self;
-        let packed = (current.capacity() + unsorted.capacity()) * size_of::<Packed>();
-        let far = far.capacity() * size_of::<Event>();
-        (packed + near.heap_bytes() + coarse.heap_bytes() + far + size_of_val(&**bins)) as u64
-    }
-
     /// Adds an event. The event must not precede the last event taken, nor a `limit` at which
     /// [`EventSet::pop_before`] returned `None`.
     #[inline]
-    pub fn push(&mut self, event: Event) {
+    pub(super) fn push(&mut self, event: Event) {
         let bucket = bucket_of(event.time);
         debug_assert!(bucket >= self.cursor, "events are not pushed into the past");
         if bucket.wrapping_sub(self.cursor + 1) < NEAR as u64 - 1 {
@@ -135,7 +127,7 @@ impl EventSet {
 
     /// Takes the earliest event if it is before `limit`.
     #[inline]
-    pub fn pop_before(&mut self, limit: Time) -> Option<Event> {
+    pub(super) fn pop_before(&mut self, limit: Time) -> Option<Event> {
         if self.current.is_empty() && !self.refill(limit) {
             return None;
         }
@@ -147,26 +139,10 @@ impl EventSet {
         Some(event)
     }
 
-    /// Returns the time of the earliest event, or [`Time::NEVER`].
-    pub fn next_time(&self) -> Time {
-        if let Some(packed) = self.current.last() {
-            return unpack(self.cursor, *packed).time;
-        }
-        let bucket = self.near.next_from(self.cursor);
-        let near = bucket.into_iter().flat_map(|bucket| {
-            let packed = self.near.chunks(bucket).flatten();
-            packed.map(move |packed| unpack(bucket, *packed).time)
-        });
-        let slot = self.coarse.next_from(self.cursor >> NEAR_BITS);
-        let coarse = slot.into_iter().flat_map(|slot| self.coarse.chunks(slot).flatten()).map(|event| event.time);
-        let far = self.far.peek().map(|Reverse(event)| event.time);
-        near.chain(coarse).chain(far).min().unwrap_or(Time::NEVER)
-    }
-
     /// Returns the key of the event `steps` after the earliest event, if the returned event is
     /// sorted already. A later push may insert an event before the returned event.
     #[inline]
-    pub fn ahead(&self, steps: usize) -> Option<u64> {
+    pub(super) fn ahead(&self, steps: usize) -> Option<u64> {
         let index = self.current.len().checked_sub(1 + steps)?;
         Some(self.current[index] & (u64::MAX >> BUCKET_BITS))
     }
@@ -394,13 +370,4 @@ impl<T: Copy, const N: usize> Wheel<T, N> {
             .find(|(_, bits)| *bits != 0)?;
         Some((from / 64 + steps as u64) * 64 + u64::from(bits.trailing_zeros()))
     }
-
-    fn heap_bytes(&self) -> usize {
-        let positions = N + self.before.capacity();
-        let words = self.occupied.capacity();
-        self.items.capacity() * size_of::<T>() + positions * size_of::<u32>() + words * size_of::<u64>()
-    }
 }
-
-#[cfg(test)]
-mod tests;
