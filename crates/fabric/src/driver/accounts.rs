@@ -2,6 +2,7 @@
 //! the packets in the network.
 
 use crate::driver::layout::NodePlace;
+use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
 use crate::frame::journey::Journey;
 use crate::frame::{Frame, PacketKind, Psn};
@@ -16,7 +17,7 @@ impl Simulation {
     /// Records the time of packets for latency breakdowns, which outcomes then include. Must be
     /// called before the first event.
     pub fn watch_flows(&mut self) {
-        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+        for node in self.shards.iter_mut().flat_map(Shard::nodes_mut) {
             node.io.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.ports_of(node.id))));
             node.io.flags |= NodeFlags::TRACE;
         }

@@ -3,6 +3,7 @@
 use crate::contract::report::Reception;
 use crate::driver::memory::Memory;
 use crate::driver::observations::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
+use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
 pub use crate::driver::totals::Totals;
 use crate::driver::trace::{TraceSpec, Traced};
@@ -154,7 +155,7 @@ impl Simulation {
     pub fn watch_trace(&mut self, spec: &TraceSpec) {
         for shard in &mut self.shards {
             shard.io.observations.trace.start(spec.clone());
-            for node in shard.nodes.iter_mut().filter(|node| spec.covers(node.id, &self.fabric)) {
+            for node in shard.nodes_mut().iter_mut().filter(|node| spec.covers(node.id, &self.fabric)) {
                 node.io.flags |= NodeFlags::TRACE;
             }
         }
@@ -174,7 +175,7 @@ impl Simulation {
 
     /// Starts to record the content of full ingress queues: see [`Simulation::take_full`].
     pub fn watch_full(&mut self) {
-        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+        for node in self.shards.iter_mut().flat_map(Shard::nodes_mut) {
             node.io.actions.records_full_queues = true;
         }
     }
@@ -191,7 +192,7 @@ impl Simulation {
     /// Starts to record PAUSE times and headroom peaks of all switches' ingress queues: see
     /// [`Simulation::take_ingress`].
     pub fn watch_ingress(&mut self) {
-        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+        for node in self.shards.iter_mut().flat_map(Shard::nodes_mut) {
             let site = self.fabric.site(node.id);
             if let Some(switch) = &mut node.switch {
                 switch.watch(&site);

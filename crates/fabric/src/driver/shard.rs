@@ -77,6 +77,8 @@ impl ShardIo {
 #[repr(align(128))]
 pub(crate) struct Shard {
     pub(crate) nodes: Vec<Node>,
+    /// True if the plain pipeline suffices ([`Sink::PLAIN`]); `None` if nodes may have changed.
+    is_plain: Option<bool>,
     pub(crate) records: Records,
     /// Frames in queues.
     pub(crate) frames: Frames,
@@ -103,6 +105,7 @@ impl Shard {
         };
         let mut shard = Shard {
             nodes: members.iter().map(node).collect(),
+            is_plain: None,
             records: Records::default(),
             frames: Frames::with_room(ROOM * ports.len()),
             io: ShardIo {
@@ -139,14 +142,15 @@ impl Shard {
         layout: &Layout,
     ) {
         let NodePlace { node, .. } = layout.node(source);
-        self.act(now, fabric, layout, |handler| {
+        self.act::<false, _>(now, fabric, layout, |handler| {
             handler.at_node(node, |node, env| node.expect_flow(flow, start, env))
         });
     }
 
     /// Notifies all nodes that routes were recomputed.
     pub(crate) fn reroute(&mut self, now: Time, fabric: &Fabric, layout: &Layout) {
-        self.act(now, fabric, layout, |handler| {
+        self.is_plain = None;
+        self.act::<false, _>(now, fabric, layout, |handler| {
             for node in 0..handler.nodes.len() {
                 handler.at_node(node as u32, |node, env| node.reroute(env));
             }
@@ -221,8 +225,31 @@ impl Shard {
     /// Handles the events before `limit`. Stops after a visit if at least `most` events have been
     /// handled. Returns the number of handled events.
     pub(crate) fn run(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
+        if self.is_plain(fabric) {
+            self.run_as::<true>(limit, most, fabric, layout)
+        } else {
+            self.run_as::<false>(limit, most, fabric, layout)
+        }
+    }
+
+    /// Returns true if the plain pipeline suffices.
+    fn is_plain(&mut self, fabric: &Fabric) -> bool {
+        let Shard { nodes, is_plain, io, .. } = self;
+        *is_plain.get_or_insert_with(|| {
+            let is_reliable = fabric.spec.faults.is_empty() && io.wires.iter().all(|wire| wire.faults.is_none());
+            is_reliable && !io.observations.trace.is_set() && nodes.iter().all(Node::is_plain)
+        })
+    }
+
+    /// Returns the nodes for a change of what they observe.
+    pub(crate) fn nodes_mut(&mut self) -> &mut [Node] {
+        self.is_plain = None;
+        &mut self.nodes
+    }
+
+    fn run_as<const PLAIN: bool>(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
         let mut handled = 0;
-        self.act(Time::ZERO, fabric, layout, |handler| {
+        self.act::<PLAIN, _>(Time::ZERO, fabric, layout, |handler| {
             while handled < most && handler.env.sink.io.agenda.open(limit) {
                 let mut from = 0;
                 while handled < most
@@ -242,8 +269,14 @@ impl Shard {
     }
 
     /// Calls `act` with the shard's nodes and their environment, at `now`.
-    fn act<R>(&mut self, now: Time, fabric: &Fabric, layout: &Layout, act: impl FnOnce(&mut Handler<'_>) -> R) -> R {
-        let Shard { nodes, records, frames, io } = self;
+    fn act<const PLAIN: bool, R>(
+        &mut self,
+        now: Time,
+        fabric: &Fabric,
+        layout: &Layout,
+        act: impl FnOnce(&mut Handler<'_, PLAIN>) -> R,
+    ) -> R {
+        let Shard { nodes, records, frames, io, .. } = self;
         let sink = &mut ShardSink { now, node: 0, fabric, layout, io };
         act(&mut Handler { nodes, env: Env { now, fabric, records, frames, sink } })
     }
@@ -258,12 +291,12 @@ impl Shard {
 }
 
 /// Event handler: the nodes of a shard and their environment.
-pub(super) struct Handler<'a> {
+pub(super) struct Handler<'a, const PLAIN: bool> {
     pub(super) nodes: &'a mut [Node],
-    pub(super) env: Env<'a, ShardSink<'a>>,
+    pub(super) env: Env<'a, ShardSink<'a, PLAIN>>,
 }
 
-impl Handler<'_> {
+impl<const PLAIN: bool> Handler<'_, PLAIN> {
     /// Handles the events of a node in the open epoch, and returns their number.
     fn visit(&mut self, index: u32) -> u64 {
         self.env.sink.node = index;
@@ -288,7 +321,7 @@ impl Handler<'_> {
                 let wire = &mut io.wires[wires.start + ix.index()];
                 let InFlight { frame, .. } = wire.frames.pop(&mut io.in_flight);
                 io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
-                let faults = wire.faults.as_mut();
+                let faults = wire.faults.as_mut().filter(|_| !PLAIN);
                 let lost = faults.and_then(|faults| faults.loss_of(&frame, wire.port, now, self.env.fabric));
                 arrivals.change(ix.index(), io.first_arrival(&io.wires[wires.start + ix.index()]));
                 let node = &mut self.nodes[index as usize];
@@ -332,7 +365,7 @@ impl Handler<'_> {
     }
 
     /// Calls `act` with a node of the shard.
-    fn at_node(&mut self, index: u32, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
+    fn at_node(&mut self, index: u32, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_, PLAIN>>)) {
         self.env.sink.node = index;
         act(&mut self.nodes[index as usize], &mut self.env);
     }
@@ -352,7 +385,7 @@ fn next_arrival(wires: &[Wire], in_flight: &Pool<InFlight>) -> Time {
 }
 
 /// Sink for the actions of nodes.
-pub(super) struct ShardSink<'a> {
+pub(super) struct ShardSink<'a, const PLAIN: bool> {
     now: Time,
     /// Index of the node whose actions these are.
     node: u32,
@@ -361,7 +394,9 @@ pub(super) struct ShardSink<'a> {
     pub(super) io: &'a mut ShardIo,
 }
 
-impl Sink for ShardSink<'_> {
+impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
+    const PLAIN: bool = PLAIN;
+
     #[inline]
     fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records) {
         let observations = &mut self.io.observations;
@@ -374,7 +409,7 @@ impl Sink for ShardSink<'_> {
                 Signal::Other => {}
             }
         }
-        if observations.trace.is_on(self.now) {
+        if !PLAIN && observations.trace.is_on(self.now) {
             let record = || records.copy(frame.record).map(Box::new);
             observations.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
         }

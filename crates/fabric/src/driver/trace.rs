@@ -91,6 +91,11 @@ impl Trace {
         }
     }
 
+    /// Returns true if there is a trace.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Returns true if actions at `now` are traced.
     #[inline]
     pub(crate) fn is_on(&self, now: Time) -> bool {

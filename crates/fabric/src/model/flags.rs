@@ -1,6 +1,7 @@
 //! Flags of a node: the hooks of its mechanisms, and the model's own work on a packet's path.
 
 use crate::contract::HookSet;
+use crate::model::sink::Sink;
 use bitflags::bitflags;
 
 bitflags! {
@@ -30,6 +31,9 @@ bitflags! {
         /// A host relays packets of other hosts.
         const RELAYS = 1 << 22;
 
+        /// Flags that nodes can have if the pipeline is plain.
+        const PLAIN = (HookSet::DATA_DEPARTURE.bits() | HookSet::OTHER_DEPARTURE.bits()) as u32
+            | (HookSet::GATE.bits() | HookSet::LINK.bits()) as u32;
         /// Flags that require accounting of departures, in addition to hooks.
         const ACCOUNTED_DEPARTURE = Self::TURNS.bits() | Self::TRACE.bits() | Self::RELAYS.bits();
         /// Flags that require work on departure, in addition to hooks.
@@ -42,6 +46,12 @@ impl NodeFlags {
     #[inline]
     pub(crate) const fn of(hooks: HookSet) -> NodeFlags {
         NodeFlags::from_bits_retain(hooks.bits() as u32)
+    }
+
+    /// Returns true if any of `flags` is set. The compiler removes the test if none can be set.
+    #[inline(always)]
+    pub(crate) fn has<S: Sink>(self, flags: NodeFlags) -> bool {
+        self.intersects(if S::PLAIN { flags.intersection(NodeFlags::PLAIN) } else { flags })
     }
 
     /// Returns the flags if `condition` holds, else none.

@@ -183,8 +183,8 @@ impl NodeIo {
     /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait
     /// there for ever.
     #[inline]
-    pub(crate) fn is_dead_end<S>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
-        self.flags.intersects(NodeFlags::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
+    pub(crate) fn is_dead_end<S: Sink>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
+        self.flags.has::<S>(NodeFlags::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
     }
 
     #[cold]
@@ -198,7 +198,7 @@ impl NodeIo {
     /// record its ports.
     #[inline(always)]
     pub(crate) fn extend_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
-        if self.flags.intersects(NodeFlags::TRAIL)
+        if self.flags.has::<S>(NodeFlags::TRAIL)
             && frame.packet().is_some_and(|packet| packet.route.destination().is_some())
         {
             env.records.trail_mut(&mut frame.record).push(egress);

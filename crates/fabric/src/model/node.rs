@@ -104,6 +104,14 @@ impl Node {
         self.switch.as_deref()
     }
 
+    /// Returns true if the plain pipeline suffices: packets are in queues of classes, and no
+    /// mechanism, observer or delay needs a look at them on their way, except when they depart.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_watched = self.switch.as_ref().is_some_and(|switch| switch.probe().is_some());
+        let names_queues = self.io.ports.iter().any(Port::are_queues_named);
+        NodeFlags::PLAIN.contains(self.io.flags) && !is_watched && !names_queues
+    }
+
     // -------------------------------------------------------------------------------------- inputs
 
     /// Handles a frame whose last bit has arrived on `port`.
@@ -389,5 +397,4 @@ impl Node {
             hook(&mut switch.balancer, &mut View::new(now, fabric, access));
         }
     }
-
 }

@@ -102,7 +102,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             }
             detour |= NodeFlags::NOTICE.only_if(headers.kind == PacketKind::Notice);
         }
-        if self.node.io.flags.intersects(detour) {
+        if self.node.io.flags.has::<S>(detour) {
             return self.reborrow().forward_by_detour(egress, packet);
         }
         self.enqueue(egress, &mut packet);
@@ -117,7 +117,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if self.reborrow().inspect(egress, &mut packet) == NoticeAction::Consume {
             return self.node.io.consume(&packet.frame, self.env);
         }
-        if self.node.io.flags.intersects(NodeFlags::DELAY) {
+        if self.node.io.flags.has::<S>(NodeFlags::DELAY) {
             self.start_transit(egress, packet);
         } else {
             self.enqueue(egress, &mut packet);
@@ -192,8 +192,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             Admission::Charged(pressure) => pressure,
             Admission::Refused(cause) => return Err(cause),
         };
-        switch.observe_arrival(at, now);
-        if node.io.ports[egress].are_queues_named() {
+        if !S::PLAIN {
+            switch.observe_arrival(at, now);
+        }
+        if !S::PLAIN && node.io.ports[egress].are_queues_named() {
             at.choose(node.flow_control.queue(at, &View::new(now, fabric, &mut node.io)));
         }
         Ok(pressure)
@@ -218,8 +220,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Returns true if a hook or the trace observes how `frame` joins its queue.
     #[inline(always)]
     fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
-        let observes = |kind| flags.intersects(NodeFlags::of(HookSet::enqueue_of(kind)) | NodeFlags::TRACE);
-        flags.intersects(NodeFlags::ENQUEUE | NodeFlags::TRACE)
+        let observes = |kind| flags.has::<S>(NodeFlags::of(HookSet::enqueue_of(kind)) | NodeFlags::TRACE);
+        flags.has::<S>(NodeFlags::ENQUEUE | NodeFlags::TRACE)
             && frame.packet().is_some_and(|packet| observes(packet.kind))
     }
 
@@ -228,7 +230,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(never)]
     fn call_enqueue_hooks(node: &mut Node, packet: &mut PacketContext<'_>, sink: &mut S, now: Time, fabric: &Fabric) {
         let bytes = node.io.ports[packet.egress].queue_bytes(packet.queue) + u64::from(packet.bytes());
-        if node.io.flags.intersects(NodeFlags::TRACE) {
+        if node.io.flags.has::<S>(NodeFlags::TRACE) {
             Tracer::new(&mut node.io, &node.switch, sink, now).enqueued(packet, bytes);
         }
         let hooks = HookSet::enqueue_of(packet.headers().kind);
@@ -289,7 +291,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Env { now, records, frames, sink, .. } = &mut *self.env;
         let mut packet = QueuedPacket::new(frame, PortIx::NONE, *now);
         let at = &mut packet.context(egress, records);
-        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+        if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
             Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).own_enqueued(at);
         }
         self.node.io.ports[egress].enqueue(at.queue, at.packet, frames);
@@ -312,7 +314,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Transmits the next frame of an idle port.
     fn transmit(mut self, ix: PortIx) {
-        if self.node.io.flags.intersects(NodeFlags::INNER_QUEUES) {
+        if self.node.io.flags.has::<S>(NodeFlags::INNER_QUEUES) {
             self.reborrow().advance_inner_queues(ix);
         }
         let next = self.next_frame(ix);
@@ -348,12 +350,12 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(always)]
     fn next_frame(&mut self, ix: PortIx) -> Option<Frame> {
         let flags = self.node.io.flags;
-        if flags.intersects(NodeFlags::TURNS) && self.nic().is_own_turn(ix) {
+        if flags.has::<S>(NodeFlags::TURNS) && self.nic().is_own_turn(ix) {
             return self.nic().next_packet(ix);
         }
         let port = &mut self.node.io.ports[ix];
         if let Some(frame) = port.next_control(self.env.frames) {
-            if flags.intersects(NodeFlags::TRACE) {
+            if flags.has::<S>(NodeFlags::TRACE) {
                 let Node { io, switch, .. } = &mut *self.node;
                 Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, &frame);
             }
@@ -382,11 +384,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Body::Packet(headers) = &mut packet.frame.body else { unreachable!("link-local frames are in no queue") };
         headers.queue = queue.0.min(u8::MAX.into()) as u8;
         let hooks = HookSet::departure_of(headers.kind);
-        if self.node.io.flags.intersects(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
+        if self.node.io.flags.has::<S>(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
             self.node.io.extend_trail(egress, &mut packet.frame, self.env);
-            if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
+            if self.node.io.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
                 self.reborrow().account_for_departure(hooks, egress, queue, packet);
-            } else if self.node.io.flags.intersects(NodeFlags::of(hooks)) {
+            } else if self.node.io.flags.has::<S>(NodeFlags::of(hooks)) {
                 let Env { now, fabric, records, .. } = &mut *self.env;
                 Self::call_departure_hooks(
                     hooks,
@@ -406,17 +408,17 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(never)]
     fn account_for_departure(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
         let flags = self.node.io.flags;
-        if flags.intersects(NodeFlags::RELAYS) && packet.ingress != PortIx::NONE {
+        if flags.has::<S>(NodeFlags::RELAYS) && packet.ingress != PortIx::NONE {
             self.node.io.ports[egress].count_relayed(&packet.frame);
         }
-        if flags.intersects(NodeFlags::TURNS) && packet.frame.class() != Class::CONTROL {
+        if flags.has::<S>(NodeFlags::TURNS) && packet.frame.class() != Class::CONTROL {
             self.nic().charge_queues_turn(egress, packet.frame.size.wire);
         }
         let was_marked = packet.frame.is_marked();
         let Env { now, fabric, records, sink, .. } = self.env;
         let at = &mut packet.context_in(egress, queue, records);
         Self::call_departure_hooks(hooks, self.node, at, *now, fabric);
-        if flags.intersects(NodeFlags::TRACE) {
+        if flags.has::<S>(NodeFlags::TRACE) {
             let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now);
             if at.packet.frame.is_marked() && !was_marked {
                 tracer.marked(at);
@@ -439,7 +441,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             return;
         }
         let Some(switch) = &mut node.switch else { return };
-        switch.release(at, now);
+        switch.buffer.release(at, now);
+        if !S::PLAIN {
+            switch.observe_departure(at, now);
+        }
         node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
     }
 
@@ -518,7 +523,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let feeds_wire = port.feeds_wire(to.queue);
         port.enqueue(to.queue, &queued, frames);
         let mut packet = queued.context_in(egress, to.queue, records);
-        if io.flags.intersects(NodeFlags::TRACE) {
+        if io.flags.has::<S>(NodeFlags::TRACE) {
             Tracer::new(io, switch, *sink, *now).moved(from, &mut packet);
         }
         flow_control.on_move(&packet, from, &mut View::new(*now, *fabric, io));

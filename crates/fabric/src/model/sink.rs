@@ -12,6 +12,10 @@ use backwater_engine::Time;
 
 /// Receives the actions of nodes.
 pub trait Sink {
+    /// True if no node needs more than the plain pipeline (`Node::is_plain`) and nothing is traced.
+    /// Code for other cases is then left out.
+    const PLAIN: bool = false;
+
     /// Starts `frame` on the wire of `port`. The transmission ends when the port is no longer busy.
     /// `records` holds the frame's side record.
     fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records);

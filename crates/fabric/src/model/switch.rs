@@ -116,10 +116,9 @@ impl Switch {
         }
     }
 
-    /// Frees the buffer of a departing packet.
+    /// Informs the probe of a departing packet, whose buffer was freed.
     #[inline(always)]
-    pub(super) fn release(&mut self, packet: &PacketContext<'_>, now: Time) {
-        self.buffer.release(packet, now);
+    pub(super) fn observe_departure(&mut self, packet: &PacketContext<'_>, now: Time) {
         if let Some(probe) = &mut self.probe {
             probe.on_departure(packet.ingress(), packet.ingress_class(), packet.bytes().into(), &self.buffer, now);
         }

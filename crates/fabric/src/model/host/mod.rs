@@ -72,7 +72,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// Reports a queue pair that may have changed, if the node is traced.
     #[inline(always)]
     fn trace_pair(&mut self, slot: Slot) {
-        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+        if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
             let fabric = self.env.fabric;
             self.tracer().pair_changed(slot, fabric);
         }
@@ -251,9 +251,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if may_have_waited {
             charge_pauses(&self.node.io.ports[ix], queue, since, &mut frame, self.env);
         }
-        if self.node.io.flags.intersects(NodeFlags::DEPARTURE_WORK) {
+        if self.node.io.flags.has::<S>(NodeFlags::DEPARTURE_WORK) {
             self.node.io.extend_trail(ix, &mut frame, self.env);
-            if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
+            if self.node.io.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
                 self.reborrow().account_for_departure(ix, rate, &mut frame);
             }
         }
@@ -264,11 +264,11 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// for the trace.
     #[inline(never)]
     fn account_for_departure(self, port: PortIx, rate: Rate, frame: &mut Frame) {
-        if self.node.io.flags.intersects(NodeFlags::TURNS) {
+        if self.node.io.flags.has::<S>(NodeFlags::TURNS) {
             let scheduler = self.env.fabric.spec.host.scheduler;
             self.node.endpoint_mut().lanes[port].turns.charge(Side::Own, frame.size.wire.into(), scheduler);
         }
-        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+        if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
             let Node { io, switch, .. } = &mut *self.node;
             let Env { now, fabric, records, sink, .. } = &mut *self.env;
             Tracer::new(io, switch, *sink, *now).sent(port, rate, frame, records, fabric);
@@ -365,7 +365,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             let packet = Packet { kind, class, marked: notification.echo, psn: expected, route, ..packet };
             Frame::new(Body::Packet(packet), size)
         };
-        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+        if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
             self.node.io.count_delivery(packet.flow, frame, verdict, is_last, self.env.records);
         }
         // The answer echoes the telemetry. The rest of the record is no longer needed.
@@ -510,7 +510,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 }
                 self.schedule_timer(slot);
                 self.reschedule(slot);
-                if self.node.io.flags.intersects(NodeFlags::TRACE) {
+                if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
                     self.node.io.count_answer(slot, frame, self.env.records);
                 }
             }
