@@ -4,8 +4,11 @@
 /// are the contenders' keys. A change takes one comparison per level.
 #[derive(Debug, Default)]
 pub struct Tournament {
-    /// Node 1 is the root. The children of node `n` are the nodes `2 n` and `2 n + 1`.
-    nodes: Vec<u64>,
+    /// Pairs of siblings. The children of node `n` are pair `n`, that is, the nodes `2 n` and `2 n +
+    /// 1`. Pair 0 holds the root, node 1.
+    pairs: Vec<[u64; 2]>,
+    /// Number of the first leaf.
+    leaves: usize,
 }
 
 impl Tournament {
@@ -15,31 +18,36 @@ impl Tournament {
     /// Begins a tournament of contenders with these keys.
     #[inline]
     pub fn begin(&mut self, keys: impl ExactSizeIterator<Item = u64>) {
-        let leaves = keys.len().next_power_of_two();
-        self.nodes.clear();
-        self.nodes.resize(leaves, Self::OUT);
-        self.nodes.extend(keys);
-        self.nodes.resize(2 * leaves, Self::OUT);
-        for node in (1..leaves).rev() {
-            self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
+        self.leaves = keys.len().next_power_of_two();
+        self.pairs.clear();
+        self.pairs.resize(self.leaves, [Self::OUT; 2]);
+        for (leaf, key) in (self.leaves..).zip(keys) {
+            self.pairs[leaf / 2][leaf % 2] = key;
+        }
+        for node in (1..self.leaves).rev() {
+            let [left, right] = self.pairs[node];
+            self.pairs[node / 2][node % 2] = left.min(right);
         }
     }
 
     /// Returns the smallest key.
     #[inline(always)]
     pub fn smallest(&self) -> u64 {
-        self.nodes.get(1).copied().unwrap_or(Self::OUT)
+        self.pairs.first().map_or(Self::OUT, |pair| pair[1])
     }
 
     /// Changes the key of a contender.
     #[inline(always)]
     pub fn change(&mut self, contender: usize, mut key: u64) {
-        let mut node = self.nodes.len() / 2 + contender;
-        self.nodes[node] = key;
-        while node > 1 {
-            key = key.min(self.nodes[node ^ 1]);
+        let mut node = self.leaves + contender;
+        loop {
+            let pair = &mut self.pairs[node / 2];
+            pair[node % 2] = key;
+            if node <= 1 {
+                break;
+            }
+            key = key.min(pair[(node % 2) ^ 1]);
             node /= 2;
-            self.nodes[node] = key;
         }
     }
 }

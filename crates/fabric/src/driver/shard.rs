@@ -15,11 +15,11 @@ use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
 use crate::driver::observations::Observations;
 use crate::driver::rank::{AGE_MAX, Kind, Rank, epoch, kind_of, port_of, rank, time_of};
-use crate::driver::wire::{InFlight, LinkFaults, Outbox, Wire, WireArrival, wire_index};
+use crate::driver::wire::{LinkFaults, Outbox, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Signal};
 use crate::ids::{FlowId, NodeId, PortIx};
-use crate::model::fifo::{Fifo, Frames, Pool};
+use crate::model::fifo::Frames;
 use crate::model::host::Endpoint;
 use crate::model::node::Node;
 use crate::model::port::{Port, WireIx};
@@ -40,8 +40,6 @@ const ROOM: usize = 256;
 /// Wires, pending events, outboxes and observations of a shard.
 pub(crate) struct ShardIo {
     pub(super) wires: Vec<Wire>,
-    /// Frames on the wires.
-    pub(super) in_flight: Pool<InFlight>,
     pub(super) agenda: Agenda,
     /// Next arrival on each wire of the visited node.
     arrivals: Tournament,
@@ -52,19 +50,19 @@ pub(crate) struct ShardIo {
 impl ShardIo {
     /// Puts a frame on a wire.
     #[inline(always)]
-    fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: WireArrival) {
+    fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: WireArrival, frames: &mut Frames) {
         let wire = &mut self.wires[wire_index(wire) as usize];
-        wire.frames.push(InFlight { frame: *frame, arrival }, &mut self.in_flight);
+        wire.push(frame, arrival, frames);
         self.agenda.expect(wire.node, arrival.at);
     }
 
     /// Returns the rank of the first arrival on `wire`; [`Tournament::OUT`] if no frame arrives
     /// during this visit.
     #[inline(always)]
-    fn first_arrival(&self, wire: &Wire) -> Rank {
-        match wire.frames.front(&self.in_flight) {
-            Some(InFlight { arrival, .. }) if arrival.at < self.agenda.end => {
-                rank(arrival.at - self.agenda.start, Kind::Arrive, arrival.burst_age, wire.ix)
+    fn first_arrival(&self, wire: &Wire, frames: &Frames) -> Rank {
+        match wire.next(frames) {
+            Some(WireArrival { at, burst_age }) if at < self.agenda.end => {
+                rank(at - self.agenda.start, Kind::Arrive, burst_age, wire.ix)
             }
             _ => Tournament::OUT,
         }
@@ -80,7 +78,7 @@ pub(crate) struct Shard {
     /// True if the plain pipeline suffices ([`Sink::PLAIN`]); `None` if nodes may have changed.
     is_plain: Option<bool>,
     pub(crate) records: Records,
-    /// Frames in queues.
+    /// Frames in queues and on wires.
     pub(crate) frames: Frames,
     pub(crate) io: ShardIo,
 }
@@ -90,9 +88,7 @@ impl Shard {
         let seed = Seed(fabric.spec.seed);
         let wire = |port: &PortFacts| {
             let errors = (port.error_rate > 0.0).then(|| seed.stream("link-errors", u64::from(port.id.0)));
-            let faults = errors.map(|errors| Box::new(LinkFaults { failed_at: None, errors: Some(errors) }));
-            let node = layout.node(port.node).node;
-            Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, faults }
+            Wire::new(port, layout.node(port.node).node, errors)
         };
         let mut ports: Vec<&PortFacts> = members.iter().flat_map(|node| fabric.wiring.ports_of(*node)).collect();
         ports.sort_unstable_by_key(|port| port.id);
@@ -107,9 +103,8 @@ impl Shard {
             nodes: members.iter().map(node).collect(),
             is_plain: None,
             records: Records::default(),
-            frames: Frames::with_room(ROOM * ports.len()),
+            frames: Frames::with_room(2 * ROOM * ports.len()),
             io: ShardIo {
-                in_flight: Pool::with_room(ROOM * ports.len()),
                 wires: ports.into_iter().map(wire).collect(),
                 agenda: Agenda::new(members.len(), epoch(fabric)),
                 arrivals: Tournament::default(),
@@ -160,13 +155,13 @@ impl Shard {
 
     /// Returns the time of the next event; [`Time::NEVER`] if none is pending.
     pub(crate) fn next_event(&self) -> Time {
-        let ShardIo { agenda, wires, in_flight, .. } = &self.io;
-        agenda.next_event(|node| next_arrival(&wires[wires_of(&self.nodes[node as usize])], in_flight))
+        let ShardIo { agenda, wires, .. } = &self.io;
+        agenda.next_event(|node| next_arrival(&wires[wires_of(&self.nodes[node as usize])], &self.frames))
     }
 
     /// Returns true if no frame is on a wire, in a queue or between ports.
     pub(crate) fn is_empty(&self) -> bool {
-        self.io.wires.iter().all(|wire| wire.frames.is_empty())
+        self.io.wires.iter().all(Wire::is_empty)
             && self.nodes.iter().all(|node| {
                 node.io.ports.iter().all(Port::is_empty) && node.switch().is_none_or(|switch| switch.transit.is_empty())
             })
@@ -179,7 +174,7 @@ impl Shard {
 
     /// Returns the frames on the shard's wires.
     pub(crate) fn frames_on_wires(&self) -> impl Iterator<Item = &Frame> {
-        self.io.wires.iter().flat_map(|wire| wire.frames.iter(&self.io.in_flight)).map(|InFlight { frame, .. }| frame)
+        self.io.wires.iter().flat_map(|wire| wire.frames(&self.frames))
     }
 
     /// Returns the memory use of the shard.
@@ -199,8 +194,7 @@ impl Shard {
         ports.bytes += self.io.wires.heap_bytes() + (troubled * size_of::<LinkFaults>()) as u64;
         flows.bytes += self.io.observations.acknowledged.heap_bytes() + self.io.observations.trace.heap_bytes();
         *frames += self.frames.memory();
-        *frames += self.io.in_flight.memory();
-        *reserved += self.frames.reserved() + self.io.in_flight.reserved();
+        *reserved += self.frames.reserved();
         frames.bytes += self.records.heap_bytes();
         memory
     }
@@ -218,7 +212,7 @@ impl Shard {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            self.io.carry(layout.port(port).wire, &frame, arrival);
+            self.io.carry(layout.port(port).wire, &frame, arrival, &mut self.frames);
         }
     }
 
@@ -299,55 +293,59 @@ pub(super) struct Handler<'a, const PLAIN: bool> {
 impl<const PLAIN: bool> Handler<'_, PLAIN> {
     /// Handles the events of a node in the open epoch, and returns their number.
     fn visit(&mut self, index: u32) -> u64 {
-        self.env.sink.node = index;
-        let io = &mut *self.env.sink.io;
-        let (start, wires) = (io.agenda.start, wires_of(&self.nodes[index as usize]));
+        let Handler { nodes, env } = self;
+        let node = &mut nodes[index as usize];
+        env.sink.node = index;
+        let io = &mut *env.sink.io;
+        let (start, wires) = (io.agenda.start, wires_of(node));
         let mut arrivals = std::mem::take(&mut io.arrivals);
         io.agenda.begin_visit(index);
-        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| io.first_arrival(wire)));
+        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| io.first_arrival(wire, env.frames)));
         let mut handled = 0;
         loop {
-            let io = &mut *self.env.sink.io;
+            let io = &mut *env.sink.io;
             let (arrival, wake_up) = (arrivals.smallest(), io.agenda.next());
             let next = arrival.min(wake_up);
             if next == Rank::MAX {
                 break;
             }
             handled += 1;
-            let now = time_of(next, start);
-            (self.env.now, self.env.sink.now) = (now, now);
-            let ix = port_of(next);
+            let (now, ix) = (time_of(next, start), port_of(next));
+            (env.now, env.sink.now) = (now, now);
             if arrival < wake_up {
                 let wire = &mut io.wires[wires.start + ix.index()];
-                let InFlight { frame, .. } = wire.frames.pop(&mut io.in_flight);
-                io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
+                let mut packet = wire.pop(env.frames);
+                io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), packet.frame.digest());
                 let faults = wire.faults.as_mut().filter(|_| !PLAIN);
-                let lost = faults.and_then(|faults| faults.loss_of(&frame, wire.port, now, self.env.fabric));
-                arrivals.change(ix.index(), io.first_arrival(&io.wires[wires.start + ix.index()]));
-                let node = &mut self.nodes[index as usize];
+                let lost = faults.and_then(|faults| faults.loss_of(&packet.frame, wire.port, now, env.fabric));
+                arrivals.change(ix.index(), io.first_arrival(&io.wires[wires.start + ix.index()], env.frames));
                 match lost {
-                    None => node.arrive(ix, &frame, &mut self.env),
-                    Some(cause) => node.arrive_lost(ix, &frame, cause, &mut self.env),
+                    None => node.arrive(&mut packet, env),
+                    Some(cause) => node.arrive_lost(ix, &packet.frame, cause, env),
                 }
             } else {
                 io.agenda.take();
                 match kind_of(next) {
-                    Kind::Port => self.nodes[index as usize].port_ready(ix, &mut self.env),
-                    rare => self.handle_rare(rare, wires.start, index, ix),
+                    Kind::Port => node.port_ready(ix, env),
+                    rare => Self::handle_rare(rare, wires.start, node, ix, env),
                 }
             }
         }
-        let io = &mut *self.env.sink.io;
-        io.arrivals = arrivals;
-        let ShardIo { agenda, wires: all, in_flight, .. } = io;
-        agenda.end_visit(index, || next_arrival(&all[wires], in_flight));
+        env.sink.io.arrivals = arrivals;
+        let ShardIo { agenda, wires: all, .. } = &mut *env.sink.io;
+        agenda.end_visit(index, || next_arrival(&all[wires], env.frames));
         handled
     }
 
     /// Handles events other than arrivals and port events.
     #[inline(never)]
-    fn handle_rare(&mut self, kind: Kind, first_wire: usize, index: u32, ix: PortIx) {
-        let (node, env) = (&mut self.nodes[index as usize], &mut self.env);
+    fn handle_rare(
+        kind: Kind,
+        first_wire: usize,
+        node: &mut Node,
+        ix: PortIx,
+        env: &mut Env<'_, ShardSink<'_, PLAIN>>,
+    ) {
         match kind {
             Kind::Arrive | Kind::Port => unreachable!("handled by `visit`"),
             Kind::FlowControl => node.flow_control_timer(ix, env),
@@ -379,9 +377,8 @@ fn wires_of(node: &Node) -> Range<usize> {
 }
 
 /// Returns the time of the next arrival on `wires`; [`Time::NEVER`] if there is none.
-fn next_arrival(wires: &[Wire], in_flight: &Pool<InFlight>) -> Time {
-    let first = |wire: &Wire| Some(wire.frames.front(in_flight)?.arrival.at);
-    wires.iter().filter_map(first).min().unwrap_or(Time::NEVER)
+fn next_arrival(wires: &[Wire], frames: &Frames) -> Time {
+    wires.iter().filter_map(|wire| wire.next(frames)).map(|next| next.at).min().unwrap_or(Time::NEVER)
 }
 
 /// Sink for the actions of nodes.
@@ -398,7 +395,7 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
     const PLAIN: bool = PLAIN;
 
     #[inline]
-    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records) {
+    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records, frames: &mut Frames) {
         let observations = &mut self.io.observations;
         observations.totals.packet_hops += 1;
         if let Body::Control(control) = &frame.body {
@@ -416,7 +413,7 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.wires.peer_wire {
-            Some(wire) => self.io.carry(wire, frame, arrival),
+            Some(wire) => self.io.carry(wire, frame, arrival, frames),
             None => {
                 let ports = &self.fabric.wiring.ports;
                 let peer = ports[port.id].peer;

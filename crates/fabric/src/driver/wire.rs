@@ -1,10 +1,12 @@
 //! Links between nodes: frames in flight, link errors and failures.
 
+use crate::contract::PortFacts;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::frame::Frame;
 use crate::frame::record::Record;
 use crate::ids::{PortId, PortIx};
-use crate::model::fifo::Fifo;
+use crate::model::fifo::{Fifo, Frames};
 use crate::model::port::WireIx;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
@@ -13,8 +15,9 @@ use backwater_engine::random::Stream;
 /// Receiving end of a link. It takes half a cache line.
 #[repr(align(32))]
 pub(super) struct Wire {
-    /// Frames in flight, in order of arrival.
-    pub(super) frames: Fifo,
+    /// Frames in flight, in order of arrival, as they will arrive. The note of each is the age of
+    /// its sender's burst.
+    frames: Fifo,
     /// Index, within the shard, of the node at the end of the wire.
     pub(super) node: u32,
     /// Port at the end of the wire.
@@ -27,14 +30,43 @@ pub(super) struct Wire {
 
 const _: () = assert!(size_of::<Wire>() == 32);
 
-/// A frame on a wire.
-#[derive(Clone, Copy)]
-pub(super) struct InFlight {
-    pub(super) frame: Frame,
-    pub(super) arrival: WireArrival,
-}
+impl Wire {
+    /// Creates the wire that ends at port `port`, of a node with index `node` in its shard.
+    pub(super) fn new(port: &PortFacts, node: u32, errors: Option<Stream>) -> Wire {
+        let faults = errors.map(|errors| Box::new(LinkFaults { failed_at: None, errors: Some(errors) }));
+        Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, faults }
+    }
 
-const _: () = assert!(size_of::<InFlight>() == 48);
+    /// Puts a frame on the wire.
+    #[inline(always)]
+    pub(super) fn push(&mut self, frame: &Frame, arrival: WireArrival, frames: &mut Frames) {
+        let packet = QueuedPacket { note: arrival.burst_age, ..QueuedPacket::new(*frame, self.ix, arrival.at) };
+        self.frames.push(packet, frames);
+    }
+
+    /// Takes the next frame to arrive.
+    #[inline(always)]
+    pub(super) fn pop(&mut self, frames: &mut Frames) -> QueuedPacket {
+        QueuedPacket { note: 0, ..self.frames.pop(frames) }
+    }
+
+    /// Returns the next arrival.
+    #[inline(always)]
+    pub(super) fn next(&self, frames: &Frames) -> Option<WireArrival> {
+        let first = self.frames.front(frames)?;
+        Some(WireArrival { at: first.at, burst_age: first.note })
+    }
+
+    /// Returns the frames in flight, in order of arrival.
+    pub(super) fn frames<'a>(&self, frames: &'a Frames) -> impl Iterator<Item = &'a Frame> {
+        self.frames.iter(frames).map(|packet| &packet.frame)
+    }
+
+    /// Returns true if no frame is in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+}
 
 /// Errors and failures of a link.
 pub(super) struct LinkFaults {

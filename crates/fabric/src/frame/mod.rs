@@ -177,7 +177,7 @@ impl Frame {
                 let marked_if = |is_so: bool| u64::from(packet.marked & is_so);
                 let mark = marked_if(packet.kind == PacketKind::Data);
                 let echo = marked_if((packet.kind == PacketKind::Ack) | (packet.kind == PacketKind::Nack));
-                let kind = [0, 1, 3, 5, 6][packet.kind as usize] + echo;
+                let kind = (0x65310 >> (4 * packet.kind as u32) & 0xf) + echo;
                 let name = (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + kind;
                 name ^ u64::from(packet.class.0) << 56 ^ mark << 60
             }

@@ -114,28 +114,23 @@ impl Node {
 
     // -------------------------------------------------------------------------------------- inputs
 
-    /// Handles a frame whose last bit has arrived on `port`.
+    /// Handles a frame whose last bit has just arrived on its ingress port.
     #[inline]
-    pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+    pub fn arrive<S: Sink>(&mut self, packet: &mut QueuedPacket, env: &mut Env<'_, S>) {
+        let QueuedPacket { frame, ingress: port, .. } = packet;
         self.io.counters.received += u64::from(frame.size.charge);
         match &frame.body {
-            Body::Packet(packet) => match packet.route.next() {
-                NextHop::Port(egress) => {
-                    let packet = QueuedPacket::new(*frame, port, env.now);
-                    SwitchPipeline::new(self, env).forward(egress, packet);
-                }
-                NextHop::Arrived => Nic::new(self, env).receive(port, frame),
-                NextHop::Towards(destination) if destination == self.id => Nic::new(self, env).receive(port, frame),
-                NextHop::Towards(destination) => {
-                    let packet = QueuedPacket::new(*frame, port, env.now);
-                    SwitchPipeline::new(self, env).route(destination, packet);
-                }
+            Body::Packet(headers) => match headers.route.next() {
+                NextHop::Port(egress) => SwitchPipeline::new(self, env).forward(egress, packet),
+                NextHop::Arrived => Nic::new(self, env).receive(*port, frame),
+                NextHop::Towards(destination) if destination == self.id => Nic::new(self, env).receive(*port, frame),
+                NextHop::Towards(destination) => SwitchPipeline::new(self, env).route(destination, packet),
             },
             Body::Control(control) => {
                 self.io.counters.consumed += u64::from(frame.size.charge);
                 let causes = env.records.causes(frame.record);
                 let view = &mut View::new(env.now, env.fabric, &mut self.io);
-                self.flow_control.on_control(port, control, causes, view);
+                self.flow_control.on_control(*port, control, causes, view);
                 env.records.free(frame.record);
             }
         }

@@ -57,11 +57,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Routes a packet without a source route. The load balancer chooses among equal-cost ports.
     #[inline(never)]
-    pub(crate) fn route(mut self, destination: NodeId, mut packet: QueuedPacket) {
+    pub(crate) fn route(mut self, destination: NodeId, packet: &mut QueuedPacket) {
         let egress = match self.env.fabric.routes.candidates(self.node.id, destination) {
             [only] => *only,
             [] => return self.node.io.drop(packet.ingress, &packet.frame, DropCause::LinkDown, self.env),
-            several => self.choose(destination, several, &mut packet),
+            several => self.choose(destination, several, packet),
         };
         self.forward(egress, packet);
     }
@@ -94,7 +94,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Forwards a packet for another node to `egress`.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, egress: PortIx, mut packet: QueuedPacket) {
+    pub(crate) fn forward(&mut self, egress: PortIx, packet: &mut QueuedPacket) {
         let mut detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
         if let Body::Packet(headers) = &mut packet.frame.body {
             if !headers.route.advance() {
@@ -105,22 +105,22 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if self.node.io.flags.has::<S>(detour) {
             return self.reborrow().forward_by_detour(egress, packet);
         }
-        self.enqueue(egress, &mut packet);
+        self.enqueue(egress, packet);
     }
 
     /// Forwards a packet that mechanisms inspect on its way, or whose forwarding takes time.
     #[inline(never)]
-    fn forward_by_detour(mut self, egress: PortIx, mut packet: QueuedPacket) {
+    fn forward_by_detour(mut self, egress: PortIx, packet: &mut QueuedPacket) {
         if self.node.io.is_dead_end(egress, self.env) {
             return self.node.io.drop(packet.ingress, &packet.frame, DropCause::LinkDown, self.env);
         }
-        if self.reborrow().inspect(egress, &mut packet) == NoticeAction::Consume {
+        if self.reborrow().inspect(egress, packet) == NoticeAction::Consume {
             return self.node.io.consume(&packet.frame, self.env);
         }
         if self.node.io.flags.has::<S>(NodeFlags::DELAY) {
             self.start_transit(egress, packet);
         } else {
-            self.enqueue(egress, &mut packet);
+            self.enqueue(egress, packet);
         }
     }
 
@@ -250,7 +250,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Starts the transit of a packet whose forwarding takes time. The buffer admits the packet
     /// before its transit, and the flow control is informed.
-    fn start_transit(self, egress: PortIx, mut packet: QueuedPacket) {
+    fn start_transit(self, egress: PortIx, packet: &mut QueuedPacket) {
         let Env { now, fabric, records, sink, .. } = &mut *self.env;
         let at = &mut packet.context(egress, records);
         if at.ingress_class() != Class::CONTROL {
@@ -259,7 +259,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                     let view = &mut View::new(*now, *fabric, &mut self.node.io);
                     self.node.flow_control.on_enqueue(at, pressure, view);
                 }
-                Err(cause) => return self.refuse(egress, &mut packet, cause),
+                Err(cause) => return self.refuse(egress, packet, cause),
             }
         }
         let switch = self.node.switch.as_mut().expect("routes pass through switches only");
@@ -321,7 +321,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let port = &mut self.node.io.ports[ix];
         if let Some(frame) = &next {
             port.start(frame, self.env.now);
-            self.env.sink.transmit(port, frame, self.env.records);
+            self.env.sink.transmit(port, frame, self.env.records, self.env.frames);
         }
         if port.wake_at > port.busy_until {
             Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);

@@ -17,8 +17,8 @@ pub trait Sink {
     const PLAIN: bool = false;
 
     /// Starts `frame` on the wire of `port`. The transmission ends when the port is no longer busy.
-    /// `records` holds the frame's side record.
-    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records);
+    /// `records` holds the frame's side record, and `frames` has room for the frame.
+    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records, frames: &mut Frames);
     /// Schedules a wake-up of the node. Wake-ups cannot be cancelled: a node ignores obsolete ones.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
     /// Returns true if present events may be traced. Reports for the trace alone may be omitted
@@ -51,7 +51,7 @@ pub struct Env<'a, S> {
     pub fabric: &'a Fabric,
     /// Side records of frames.
     pub records: &'a mut Records,
-    /// Frames of all queues.
+    /// Frames of all queues and wires.
     pub frames: &'a mut Frames,
     /// Sink of the node's actions.
     pub sink: &'a mut S,

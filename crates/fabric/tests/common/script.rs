@@ -93,7 +93,7 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: &Port, frame: &Frame, _: &Records) {
+    fn transmit(&mut self, port: &Port, frame: &Frame, _: &Records, _: &mut Frames) {
         let (at, done) = (self.now.ps(), port.busy_until.ps());
         self.sent.push_back(Transmission { at, port: port.ix.0, frame: *frame, done });
     }
@@ -281,7 +281,7 @@ impl Script {
     }
 
     fn arrive(&mut self, at: u64, port: u16, frame: Frame) {
-        self.input(at, |node, env| node.arrive(PortIx(port), &frame, env));
+        self.input(at, |node, env| node.arrive(&mut QueuedPacket::new(frame, PortIx(port), env.now), env));
     }
 
     /// Handles the failure or recovery of the link of `port`.
