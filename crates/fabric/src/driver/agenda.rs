@@ -129,8 +129,8 @@ impl Agenda {
         true
     }
 
-    /// Returns the end of the open epoch.
-    fn epoch_end(&self) -> Time {
+    /// Returns the end of the epoch that was opened last.
+    pub(super) fn epoch_end(&self) -> Time {
         self.calendar.start_of(self.calendar.epoch_of(self.start) + 1)
     }
 

@@ -9,6 +9,7 @@
 //! delay later.
 
 use crate::contract::PortFacts;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::Report;
 use crate::driver::agenda::Agenda;
 use crate::driver::layout::{Layout, NodePlace};
@@ -50,9 +51,9 @@ pub(crate) struct ShardIo {
 impl ShardIo {
     /// Puts a frame on a wire.
     #[inline(always)]
-    fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: WireArrival, frames: &mut Frames) {
+    fn carry(&mut self, wire: WireIx, packet: &QueuedPacket, arrival: WireArrival, frames: &mut Frames) {
         let wire = &mut self.wires[wire_index(wire) as usize];
-        wire.push(frame, arrival, frames);
+        wire.push(packet, arrival, frames);
         self.agenda.expect(wire.node, arrival.at);
     }
 
@@ -159,6 +160,11 @@ impl Shard {
         agenda.next_event(|node| next_arrival(&wires[wires_of(&self.nodes[node as usize])], &self.frames))
     }
 
+    /// Returns a time that no node has passed.
+    pub(crate) fn reached(&self) -> Time {
+        self.io.agenda.epoch_end()
+    }
+
     /// Returns true if no frame is on a wire, in a queue or between ports.
     pub(crate) fn is_empty(&self) -> bool {
         self.io.wires.iter().all(Wire::is_empty)
@@ -212,7 +218,8 @@ impl Shard {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            self.io.carry(layout.port(port).wire, &frame, arrival, &mut self.frames);
+            let packet = QueuedPacket::new(frame, PortIx::NONE, arrival.at);
+            self.io.carry(layout.port(port).wire, &packet, arrival, &mut self.frames);
         }
     }
 
@@ -395,7 +402,8 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
     const PLAIN: bool = PLAIN;
 
     #[inline]
-    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records, frames: &mut Frames) {
+    fn transmit(&mut self, port: &Port, packet: &QueuedPacket, records: &Records, frames: &mut Frames) {
+        let frame = &packet.frame;
         let observations = &mut self.io.observations;
         observations.totals.packet_hops += 1;
         if let Body::Control(control) = &frame.body {
@@ -413,7 +421,7 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.wires.peer_wire {
-            Some(wire) => self.io.carry(wire, frame, arrival, frames),
+            Some(wire) => self.io.carry(wire, packet, arrival, frames),
             None => {
                 let ports = &self.fabric.wiring.ports;
                 let peer = ports[port.id].peer;

@@ -10,7 +10,6 @@ use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::observations::Acknowledged;
 use crate::driver::outcome::FlowOutcome;
 use crate::driver::partition::{SAMPLE, expected_load};
-use crate::driver::rank::epoch;
 use crate::driver::shard::Shard;
 use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
@@ -43,8 +42,7 @@ pub struct Simulation {
     pub(super) layout: Layout,
     pub(super) shards: Vec<Shard>,
     pub(super) exchange: MailExchange,
-    /// Delay of the shortest link between two shards; the length of an epoch if there is no such
-    /// link.
+    /// Delay of the shortest link between two shards.
     pub(super) lookahead: Duration,
     pub(super) now: Time,
     /// All flows that start before this instant have been admitted, and no others.
@@ -123,7 +121,7 @@ impl Simulation {
         let exchange = MailExchange::new(partition.0.len());
         let shard_of = |node: NodeId| layout.node(node).shard;
         let cut = fabric.spec.links.iter().filter(|link| shard_of(link.a) != shard_of(link.b));
-        let lookahead = cut.map(|link| link.delay).min().unwrap_or_else(|| epoch(&fabric));
+        let lookahead = cut.map(|link| link.delay).min().unwrap_or(Duration::from_ps(u64::MAX));
         if fabric.wiring.ports.len() >= LARGE_FABRIC {
             enlarge_heap();
         }
@@ -228,7 +226,8 @@ impl Simulation {
     /// # Panics
     /// As [`Simulation::run_until`].
     pub fn settle(&mut self, threads: usize) {
-        self.run_until(self.now + self.lookahead, threads);
+        let reached = self.shards.iter().map(Shard::reached).max().unwrap_or(Time::ZERO);
+        self.run_until(self.now.max(reached), threads);
     }
 
     /// Returns the time of the next recomputation of routes; [`Time::NEVER`] if none is pending.

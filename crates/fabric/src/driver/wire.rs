@@ -39,9 +39,10 @@ impl Wire {
 
     /// Puts a frame on the wire.
     #[inline(always)]
-    pub(super) fn push(&mut self, frame: &Frame, arrival: WireArrival, frames: &mut Frames) {
-        let packet = QueuedPacket { note: arrival.burst_age, ..QueuedPacket::new(*frame, self.ix, arrival.at) };
-        self.frames.push(packet, frames);
+    pub(super) fn push(&mut self, packet: &QueuedPacket, arrival: WireArrival, frames: &mut Frames) {
+        let arriving = self.frames.push(packet, frames);
+        (arriving.at, arriving.note) = (arrival.at, arrival.burst_age);
+        (arriving.ingress, arriving.ingress_class) = (self.ix, packet.frame.class());
     }
 
     /// Takes the next frame to arrive.

@@ -62,18 +62,18 @@ impl<T: Copy> Pool<T> {
 
     /// Takes a chunk and returns the position of its first item. A new chunk is filled with `item`.
     #[inline]
-    fn take(&mut self, item: T) -> Position {
+    fn take(&mut self, item: &T) -> Position {
         self.free.pop().unwrap_or_else(|| self.grow(item)) * CHUNK
     }
 
     #[cold]
-    fn grow(&mut self, item: T) -> u32 {
+    fn grow(&mut self, item: &T) -> u32 {
         if self.items.len() == self.items.capacity() {
             // If the system can remap pages, nothing is copied.
             self.items.reserve(CHUNK as usize);
             prefer_large(self.items.spare_capacity_mut());
         }
-        self.items.extend([item; CHUNK as usize]);
+        self.items.extend([*item; CHUNK as usize]);
         assert!(self.items.len() < NOWHERE as usize, "too many frames wait at once: 2^32 or more");
         self.next.push(0);
         self.next.len() as u32 - 1
@@ -136,9 +136,9 @@ impl Fifo {
         std::iter::successors((!self.is_empty()).then_some(first), behind).map(|position| pool.at(position))
     }
 
-    /// Appends `item`.
+    /// Appends `item`, and returns it.
     #[inline(always)]
-    pub(crate) fn push<T: Copy>(&mut self, item: T, pool: &mut Pool<T>) {
+    pub(crate) fn push<'a, T: Copy>(&mut self, item: &T, pool: &'a mut Pool<T>) -> &'a mut T {
         if self.is_empty() {
             self.last = pool.take(item);
             self.head = self.last;
@@ -149,7 +149,9 @@ impl Fifo {
         } else {
             self.last += 1;
         }
-        pool.items[self.last as usize] = item;
+        let place = &mut pool.items[self.last as usize];
+        *place = *item;
+        place
     }
 
     /// Takes the first item of a queue that is not empty.
@@ -198,7 +200,7 @@ mod tests {
                 let (fifo, expected) = &mut queues[queue];
                 if is_push {
                     size += 1;
-                    fifo.push(size, &mut frames);
+                    fifo.push(&size, &mut frames);
                     expected.push_back(size);
                 } else if let Some(expected) = expected.pop_front() {
                     prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));

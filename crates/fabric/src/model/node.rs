@@ -148,8 +148,9 @@ impl Node {
         if up {
             // Waiting control frames are out of date: both ends discard the flow-control state that
             // they received, and send their own state again.
-            while let Some(frame) = self.io.ports[port].next_control(env.frames) {
-                self.io.drop(port, &frame, DropCause::LinkDown, env);
+            while self.io.ports[port].has_control() {
+                let packet = self.io.ports[port].next_control(env.frames);
+                self.io.drop(port, &packet.frame, DropCause::LinkDown, env);
             }
             self.io.ports[port].recover();
         } else {

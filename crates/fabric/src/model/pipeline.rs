@@ -304,25 +304,69 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// the time at which the port becomes idle.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, ix: PortIx) {
-        let port = &mut self.node.io.ports[ix];
-        if port.is_idle(self.env.now) {
+        if self.node.io.ports[ix].is_idle(self.env.now) {
             self.reborrow().transmit(ix);
-        } else if port.wake_at > port.busy_until {
-            Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
+        } else {
+            self.wake_if_needed(ix);
         }
     }
 
-    /// Transmits the next frame of an idle port.
+    /// Transmits the next frame of an idle port: link-local frames first, then frames of queues,
+    /// then frames of queue pairs.
     fn transmit(mut self, ix: PortIx) {
-        if self.node.io.flags.has::<S>(NodeFlags::INNER_QUEUES) {
+        let flags = self.node.io.flags;
+        if flags.has::<S>(NodeFlags::INNER_QUEUES) {
             self.reborrow().advance_inner_queues(ix);
         }
-        let next = self.next_frame(ix);
-        let port = &mut self.node.io.ports[ix];
-        if let Some(frame) = &next {
-            port.start(frame, self.env.now);
-            self.env.sink.transmit(port, frame, self.env.records, self.env.frames);
+        if flags.has::<S>(NodeFlags::TURNS) && self.nic().is_own_turn(ix) {
+            return self.transmit_own(ix);
         }
+        let port = &mut self.node.io.ports[ix];
+        if port.has_control() {
+            return self.transmit_control(ix);
+        }
+        let Some(queue) = port.next_queue(self.env.frames) else { return self.transmit_own(ix) };
+        let mut packet = port.take(queue, self.env.frames);
+        if port.opened_after(packet.at) {
+            charge_pauses(port, queue, packet.at, &mut packet.frame, self.env);
+        }
+        self.depart(ix, queue, &mut packet);
+        self.start(ix, &packet);
+    }
+
+    /// Transmits the next link-local frame.
+    #[inline(never)]
+    fn transmit_control(mut self, ix: PortIx) {
+        let packet = self.node.io.ports[ix].next_control(self.env.frames);
+        if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
+            let Node { io, switch, .. } = &mut *self.node;
+            Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, &packet.frame);
+        }
+        self.start(ix, &packet);
+    }
+
+    /// Transmits the next packet of a queue pair, if one may send.
+    fn transmit_own(mut self, ix: PortIx) {
+        match self.nic().next_packet(ix) {
+            Some(frame) => self.start(ix, &QueuedPacket::new(frame, PortIx::NONE, self.env.now)),
+            None => self.wake_if_needed(ix),
+        }
+    }
+
+    /// Starts a frame on the wire, and schedules the wake-up for the next one.
+    #[inline(always)]
+    fn start(&mut self, ix: PortIx, packet: &QueuedPacket) {
+        let port = &mut self.node.io.ports[ix];
+        port.start(&packet.frame, self.env.now);
+        self.env.sink.transmit(port, packet, self.env.records, self.env.frames);
+        self.wake_if_needed(ix);
+    }
+
+    /// Schedules a wake-up for the time at which a port becomes idle, unless an earlier one is
+    /// scheduled.
+    #[inline(always)]
+    fn wake_if_needed(&mut self, ix: PortIx) {
+        let port = &mut self.node.io.ports[ix];
         if port.wake_at > port.busy_until {
             Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
         }
@@ -343,31 +387,6 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             port.wake_at = at;
             env.sink.schedule(Wakeup::Port(port), at);
         }
-    }
-
-    /// Takes the next frame of an idle port: link-local frames first, then frames of queues, then
-    /// frames of queue pairs.
-    #[inline(always)]
-    fn next_frame(&mut self, ix: PortIx) -> Option<Frame> {
-        let flags = self.node.io.flags;
-        if flags.has::<S>(NodeFlags::TURNS) && self.nic().is_own_turn(ix) {
-            return self.nic().next_packet(ix);
-        }
-        let port = &mut self.node.io.ports[ix];
-        if let Some(frame) = port.next_control(self.env.frames) {
-            if flags.has::<S>(NodeFlags::TRACE) {
-                let Node { io, switch, .. } = &mut *self.node;
-                Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, &frame);
-            }
-            return Some(frame);
-        }
-        let Some(queue) = port.next_queue(self.env.frames) else { return self.nic().next_packet(ix) };
-        let mut packet = port.take(queue, self.env.frames);
-        if port.opened_after(packet.at) {
-            charge_pauses(port, queue, packet.at, &mut packet.frame, self.env);
-        }
-        self.depart(ix, queue, &mut packet);
-        Some(packet.frame)
     }
 
     /// Returns the host's side of the node.

@@ -1,8 +1,8 @@
 //! Sink of a node's actions. Nodes have no access to the event queue, clocks, files or sockets: a
 //! simulator or a real network can drive them.
 
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::Report;
-use crate::frame::Frame;
 use crate::frame::record::Records;
 use crate::ids::NodeId;
 use crate::model::fifo::Frames;
@@ -16,9 +16,9 @@ pub trait Sink {
     /// Code for other cases is then left out.
     const PLAIN: bool = false;
 
-    /// Starts `frame` on the wire of `port`. The transmission ends when the port is no longer busy.
-    /// `records` holds the frame's side record, and `frames` has room for the frame.
-    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records, frames: &mut Frames);
+    /// Starts the frame of `packet` on the wire of `port`. The transmission ends when the port is no
+    /// longer busy. `records` holds the frame's side record, and `frames` has room for the frame.
+    fn transmit(&mut self, port: &Port, packet: &QueuedPacket, records: &Records, frames: &mut Frames);
     /// Schedules a wake-up of the node. Wake-ups cannot be cancelled: a node ignores obsolete ones.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
     /// Returns true if present events may be traced. Reports for the trace alone may be omitted

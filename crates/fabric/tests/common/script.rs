@@ -93,9 +93,9 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: &Port, frame: &Frame, _: &Records, _: &mut Frames) {
+    fn transmit(&mut self, port: &Port, packet: &QueuedPacket, _: &Records, _: &mut Frames) {
         let (at, done) = (self.now.ps(), port.busy_until.ps());
-        self.sent.push_back(Transmission { at, port: port.ix.0, frame: *frame, done });
+        self.sent.push_back(Transmission { at, port: port.ix.0, frame: packet.frame, done });
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {

@@ -11,15 +11,21 @@ fn at_once(shards: usize) -> Simulation {
     Simulation::new(star(8), flows, shards).unwrap()
 }
 
+/// Maximum number of events of a node in an epoch of 1 us: eight links carry 12 frames each, in
+/// either direction, and each transmission may need a wake-up.
+const VISIT: u64 = 8 * 12 * 3;
+
+/// In the first epoch, every host handles the start of its flow and 12 transmissions.
 #[test]
-fn a_run_stops_after_n_events_even_within_an_instant() {
+fn a_run_stops_after_n_events_even_within_an_epoch() {
     let mut simulation = at_once(1);
     for calls in 1..=100 {
+        let before = simulation.totals().events;
         assert!(!simulation.advance(LIMIT, 1, 3, &mut || true));
-        assert_eq!(simulation.totals().events, 3 * calls);
-        assert!(calls > 2 || simulation.now() == Time::ZERO, "the first eight events are the starts of flows");
+        assert!((3..3 + VISIT).contains(&(simulation.totals().events - before)));
+        assert!(calls > 8 || simulation.now() < at_us(1), "the first visits are those of the hosts");
     }
-    assert!(simulation.now() > Time::ZERO);
+    assert!(simulation.now() > at_us(1));
 }
 
 #[test]
@@ -29,7 +35,26 @@ fn a_run_checks_for_a_stop_every_n_events() {
         calls += 1;
         calls == 20
     });
-    assert_eq!(simulation.totals().events, 50 * 20);
+    assert!((50 * 20..(50 + VISIT) * 20).contains(&simulation.totals().events));
+}
+
+/// After a stop, nodes differ in time. Then all of them reach the same time, and no flow can tell.
+#[test]
+fn a_stopped_run_settles_within_an_epoch() {
+    for (shards, threads) in [(1, 1), (2, 1), (2, 2)] {
+        let mut simulation = at_once(shards);
+        for _ in 0..20 {
+            simulation.advance(LIMIT, threads, 1, &mut || true);
+            let stopped = simulation.now();
+            simulation.settle(threads);
+            let settled = simulation.now();
+            assert!(stopped <= settled && settled <= stopped + Duration::from_us(2));
+            let mut whole = at_once(1);
+            whole.run_until(settled, 1);
+            assert_eq!(simulation.fingerprint(), whole.fingerprint());
+            assert_eq!(simulation.audit(), []);
+        }
+    }
 }
 
 /// Links between shards have a delay of 1 us, so a window is 1 us.
@@ -57,7 +82,7 @@ fn several_shards_stop_after_n_events() {
         let mut simulation = Simulation::new(spec.clone(), flows.clone(), 2).unwrap();
         for calls in 1..=10 {
             assert!(!simulation.advance(LIMIT, threads, 100, &mut || true));
-            assert_eq!(simulation.totals().events, 2 * 100 * calls);
+            assert!((2 * 100 * calls..2 * (100 + VISIT) * calls).contains(&simulation.totals().events));
         }
     }
 }

@@ -316,7 +316,7 @@ impl Port {
     /// Returns true if a frame could leave now.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        !self.control.is_empty() || self.can_send() || self.can_advance()
+        self.has_control() || self.can_send() || self.can_advance()
     }
 
     /// Returns true if a queue that feeds the wire could send.
@@ -398,19 +398,24 @@ impl Port {
                     unreachable!("link-local frames alone wait here")
                 };
                 if control.remove_superseded(newer) {
-                    self.control.push(waiting, frames)
+                    self.control.push(&waiting, frames);
                 } else {
                     withdrawn(waiting.frame)
                 }
             }
         }
-        self.control.push(queued, frames);
+        self.control.push(&queued, frames);
     }
 
-    /// Takes the first link-local frame.
+    /// Returns true if a link-local frame waits.
     #[inline(always)]
-    pub(crate) fn next_control(&mut self, frames: &mut Frames) -> Option<Frame> {
-        (!self.control.is_empty()).then(|| self.control.pop(frames).frame)
+    pub(crate) fn has_control(&self) -> bool {
+        !self.control.is_empty()
+    }
+
+    /// Takes the first link-local frame, of those that wait.
+    pub(crate) fn next_control(&mut self, frames: &mut Frames) -> QueuedPacket {
+        self.control.pop(frames)
     }
 
     /// Takes the first frame of a queue that feeds the wire.

@@ -25,7 +25,7 @@ impl Queue {
     pub(super) fn push(&mut self, queued: &QueuedPacket, frames: &mut Frames) {
         self.bytes += u64::from(queued.frame.size.charge);
         self.count += 1;
-        self.frames.push(*queued, frames);
+        self.frames.push(queued, frames);
     }
 
     /// Takes the first frame of a queue that is not empty.
