@@ -41,7 +41,7 @@ impl Calendar {
     #[inline]
     pub fn epoch_of(&self, at: Time) -> u64 {
         // A multiplication is faster than a division.
-        (u128::from(at.ps()) * u128::from(self.frequency) >> 64) as u64
+        ((u128::from(at.ps()) * u128::from(self.frequency)) >> 64) as u64
     }
 
     /// Returns the start of an epoch; [`Time::NEVER`] if it is too late for a time.

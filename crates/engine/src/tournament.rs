@@ -4,8 +4,8 @@
 /// are the contenders' keys. A change takes one comparison per level.
 #[derive(Debug, Default)]
 pub struct Tournament {
-    /// Pairs of siblings. The children of node `n` are pair `n`, that is, the nodes `2 n` and `2 n +
-    /// 1`. Pair 0 holds the root, node 1.
+    /// Pairs of siblings. Pair `n` holds the children of node `n`, which are the nodes `2 n` and
+    /// `2 n + 1`. Pair 0 holds the root, node 1.
     pairs: Vec<[u64; 2]>,
     /// Number of the first leaf.
     leaves: usize,

@@ -229,7 +229,7 @@ mod tests {
             }
             let (mut delays, mut limit) = (delays.into_iter(), Time::ZERO);
             for step in limits {
-                limit = limit + Duration::from_ps(step);
+                limit += Duration::from_ps(step);
                 while agenda.open(limit) {
                     let mut from = 0;
                     while let Some(node) = agenda.next_node(from) {

@@ -18,8 +18,8 @@ pub(super) enum Kind {
 }
 
 /// Rank of an event of a node within an epoch. It consists of the time since the start of the
-/// epoch, the kind of the event, the age of the sender's burst for arrivals, and the port. Events of
-/// the node itself belong to port 0.
+/// epoch, the kind of the event, the age of the sender's burst for arrivals, and the port. Events
+/// of the node itself belong to port 0.
 pub(super) type Rank = u64;
 
 const PORT_BITS: u32 = u16::BITS;
