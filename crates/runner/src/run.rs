@@ -172,7 +172,7 @@ fn shards(plan: &Plan, threads: usize) -> usize {
 /// shards, so several shards check less often.
 fn events_between_checks(shards: usize, threads: usize) -> u64 {
     match shards {
-        1 => 1 << 12,
+        1 => 1 << 8,
         _ => (1 << 18) / shards.div_ceil(threads.max(1)) as u64,
     }
 }
