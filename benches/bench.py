@@ -1,7 +1,8 @@
 """Measures the scenarios in this directory: CPU time per packet-hop relative to a bare kernel, and instructions.
 
 Every measurement is a separate process. `backwater-bench` (benches/run) runs a scenario,
-`backwater-limit` (benches/limit) runs the bare kernel on the same fabric. Compared variants run
+`backwater-limit` (benches/limit) runs the bare kernels on the same fabric: the present one, and the
+former one, which never changes and to which ratios refer. Compared variants run
 alternately, so that drifting machine speed affects both.
 """
 
@@ -148,13 +149,13 @@ def costs_of(samples: Iterable[Figures]) -> list[float]:
 
 
 def ratio(measured: Figures) -> float:
-    """Returns the median cost of the runs relative to the bare kernel."""
-    return median(costs_of(measured["runs"])) / median(costs_of(measured["kernel"]))
+    """Returns the median cost of the runs relative to the former kernel."""
+    return median(costs_of(measured["runs"])) / median(costs_of(measured["former"]))
 
 
 def ratios(measured: Figures) -> list[float]:
-    """Returns the cost of each run relative to the kernel's next run."""
-    pairs = zip(costs_of(measured["runs"]), costs_of(measured["kernel"]), strict=True)
+    """Returns the cost of each run relative to the former kernel's next run."""
+    pairs = zip(costs_of(measured["runs"]), costs_of(measured["former"]), strict=True)
     return [run / kernel for run, kernel in pairs]
 
 
@@ -204,25 +205,27 @@ def load(file: Path) -> dict[str, Figures]:
         measured: dict[str, Figures] = json.loads(file.read_text())
     except (OSError, ValueError) as error:
         sys.exit(f"{file}: {error}")
-    if any(figures.keys() != {"runs", "kernel"} for figures in measured.values()):
+    if any(figures.keys() != {"runs", "kernel", "former"} for figures in measured.values()):
         sys.exit(f"{file} was saved by another version of this program")
     return measured
 
 
 @app.command()
 def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, typer.Option()] = None) -> None:
-    """Measure CPU time and memory of scenarios, alternating with the bare kernel."""
+    """Measure CPU time and memory of scenarios, alternating with the bare kernels."""
     repeats = scenarios(names, repeat)
-    measured: dict[str, Figures] = {name: {"runs": [], "kernel": []} for name in repeats}
+    measured: dict[str, Figures] = {name: {"runs": [], "kernel": [], "former": []} for name in repeats}
     for name in turns(repeats, "measuring"):
         measured[name]["runs"].append(simulate(name))
         measured[name]["kernel"].append(call("backwater-limit", name, KERNEL_HOPS))
+        measured[name]["former"].append(call("backwater-limit", name, KERNEL_HOPS, "former"))
     if save:
         save.parent.mkdir(parents=True, exist_ok=True)
         save.write_text(json.dumps(measured, indent=2) + "\n")
     rows = []
     for name, figures in measured.items():
-        runs, hop, kernel = figures["runs"], costs_of(figures["runs"]), costs_of(figures["kernel"])
+        runs, former = figures["runs"], costs_of(figures["former"])
+        hop, kernel = costs_of(runs), costs_of(figures["kernel"])
         rows.append(
             (
                 name,
@@ -232,7 +235,8 @@ def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, ty
                 f"{median(hop):.0f}",
                 spread(hop),
                 f"{median(kernel):.0f}",
-                spread(kernel),
+                f"{median(former):.0f}",
+                spread(former),
                 f"{ratio(figures):.2f}",
                 f"{median(run['setup_seconds'] for run in runs):.2f}",
                 f"{memory_of(figures):.0f}",
@@ -240,15 +244,17 @@ def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, ty
             )
         )
     show(
-        "CPU ns per packet-hop of scenario and bare kernel (medians, ranges); CPU seconds of set-up; peak memory",
-        "scenario | runs | packet-hops | events/hop | ns | range | kernel | range | ratio | set-up | MiB | KiB/host",
+        "CPU ns per packet-hop of scenario, kernel and former kernel (medians, ranges); ratio of the scenario to the "
+        "former kernel; CPU seconds of set-up; peak memory",
+        "scenario | runs | packet-hops | events/hop | ns | range | kernel | former | range | ratio | set-up | MiB | "
+        "KiB/host",
         rows,
     )
 
 
 @app.command()
 def compare(old: Path, new: Path) -> None:
-    """Compare two saved measurements. Verdicts use ratios to the kernel, which do not drift with machine speed."""
+    """Compare two saved measurements. Verdicts use ratios to the former kernel, which do not drift with machine speed."""
     before, after = load(old), load(new)
     rows = []
     for name in sorted(before.keys() & after.keys()):
@@ -272,7 +278,7 @@ def compare(old: Path, new: Path) -> None:
             )
         )
     show(
-        "CPU ns per packet-hop, ratio to the bare kernel, MiB, events per packet-hop; noise: ranges of ratios overlap",
+        "CPU ns per packet-hop, ratio to the former kernel, MiB, events per packet-hop; noise: ranges of ratios overlap",
         "scenario | ns: old | new | change | ratio: old | new | change | verdict | "
         "MiB: old | new | events: old | new | trajectory",
         rows,
