@@ -56,8 +56,14 @@ impl Agenda {
         }
     }
 
-    /// Notes that a frame arrives at `node` at `at`, after the open epoch.
+    /// Returns the number of the epoch of an instant.
     #[inline(always)]
+    pub(super) fn epoch_of(&self, at: Time) -> u64 {
+        self.calendar.epoch_of(at)
+    }
+
+    /// Notes that a frame arrives at `node` at `at`, after the open epoch.
+    #[inline]
     pub(super) fn expect(&mut self, node: u32, at: Time) {
         if !self.calendar.mark(node, at) {
             self.push_far(node, WakeUp { at, rank: rank(Duration::ZERO, Kind::Arrive, 0, PortIx(0)) });

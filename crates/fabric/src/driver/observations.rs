@@ -3,8 +3,8 @@
 use crate::contract::report::{DropCause, Report};
 use crate::driver::totals::Totals;
 use crate::driver::trace::Trace;
-use crate::frame::PacketKind;
 use crate::frame::cause::Closure;
+use crate::frame::{Control, PacketKind, Signal};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::network::fabric::{Fabric, Guarantee};
 use backwater_engine::Time;
@@ -80,6 +80,17 @@ pub struct LossyDrop {
 }
 
 impl Observations {
+    /// Counts a link-local frame that starts on a wire.
+    #[inline(never)]
+    pub(super) fn count_control(&mut self, control: &Control) {
+        self.totals.port_pause_frames += u64::from(control.is_port_pause());
+        match control.signal() {
+            Signal::Pause => self.totals.pause_frames += 1,
+            Signal::Resume => self.totals.resume_frames += 1,
+            Signal::Other => {}
+        }
+    }
+
     /// Records a report of a node.
     pub(super) fn report(&mut self, report: Report, now: Time, fabric: &Fabric) {
         if self.trace.is_on(now) {

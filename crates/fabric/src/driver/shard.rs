@@ -18,7 +18,7 @@ use crate::driver::observations::Observations;
 use crate::driver::rank::{AGE_MAX, Kind, Rank, epoch, kind_of, port_of, rank, time_of};
 use crate::driver::wire::{LinkFaults, Outbox, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
-use crate::frame::{Body, Frame, Signal};
+use crate::frame::{Body, Frame};
 use crate::ids::{FlowId, NodeId, PortIx};
 use crate::model::fifo::Frames;
 use crate::model::host::Endpoint;
@@ -53,8 +53,10 @@ impl ShardIo {
     #[inline(always)]
     fn carry(&mut self, wire: WireIx, packet: &QueuedPacket, arrival: WireArrival, frames: &mut Frames) {
         let wire = &mut self.wires[wire_index(wire) as usize];
+        if wire.begins(self.agenda.epoch_of(arrival.at)) {
+            self.agenda.expect(wire.node, arrival.at);
+        }
         wire.push(packet, arrival, frames);
-        self.agenda.expect(wire.node, arrival.at);
     }
 
     /// Returns the rank of the first arrival on `wire`; [`Tournament::OUT`] if no frame arrives
@@ -401,22 +403,16 @@ pub(super) struct ShardSink<'a, const PLAIN: bool> {
 impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
     const PLAIN: bool = PLAIN;
 
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, port: &Port, packet: &QueuedPacket, records: &Records, frames: &mut Frames) {
-        let frame = &packet.frame;
         let observations = &mut self.io.observations;
         observations.totals.packet_hops += 1;
-        if let Body::Control(control) = &frame.body {
-            observations.totals.port_pause_frames += u64::from(control.is_port_pause());
-            match control.signal() {
-                Signal::Pause => observations.totals.pause_frames += 1,
-                Signal::Resume => observations.totals.resume_frames += 1,
-                Signal::Other => {}
-            }
+        if let Body::Control(control) = &packet.frame.body {
+            observations.count_control(control);
         }
         if !PLAIN && observations.trace.is_on(self.now) {
-            let record = || records.copy(frame.record).map(Box::new);
-            observations.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
+            let record = || records.copy(packet.frame.record).map(Box::new);
+            observations.trace.add_sent(self.now, port.id, &packet.frame, port.busy_until, record, self.fabric);
         }
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
@@ -426,7 +422,7 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
                 let ports = &self.fabric.wiring.ports;
                 let peer = ports[port.id].peer;
                 let shard = self.layout.node(ports[peer].node).shard;
-                self.io.outboxes[shard as usize].frames.push((peer, arrival, *frame));
+                self.io.outboxes[shard as usize].frames.push((peer, arrival, packet.frame));
             }
         }
     }

@@ -24,6 +24,8 @@ pub(super) struct Wire {
     pub(super) port: PortId,
     /// Index of that port within its node.
     pub(super) ix: PortIx,
+    /// Low bits of the number of the epoch in which the last frame arrives.
+    epoch: u32,
     /// Errors and failures; `None` for a link without errors that has never failed.
     pub(super) faults: Option<Box<LinkFaults>>,
 }
@@ -34,7 +36,7 @@ impl Wire {
     /// Creates the wire that ends at port `port`, of a node with index `node` in its shard.
     pub(super) fn new(port: &PortFacts, node: u32, errors: Option<Stream>) -> Wire {
         let faults = errors.map(|errors| Box::new(LinkFaults { failed_at: None, errors: Some(errors) }));
-        Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, faults }
+        Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, epoch: u32::MAX, faults }
     }
 
     /// Puts a frame on the wire.
@@ -43,6 +45,13 @@ impl Wire {
         let arriving = self.frames.push(packet, frames);
         (arriving.at, arriving.note) = (arrival.at, arrival.burst_age);
         (arriving.ingress, arriving.ingress_class) = (self.ix, packet.frame.class());
+    }
+
+    /// Notes that the frame pushed next arrives in `epoch`. Returns true if no frame on the wire
+    /// arrives in this epoch yet.
+    #[inline(always)]
+    pub(super) fn begins(&mut self, epoch: u64) -> bool {
+        self.is_empty() | (std::mem::replace(&mut self.epoch, epoch as u32) != epoch as u32)
     }
 
     /// Takes the next frame to arrive.

@@ -98,6 +98,13 @@ impl Timestamp {
     }
 }
 
+/// Bit of a digest for the mark of a data packet.
+const MARK: u64 = 1 << 60;
+
+/// Parts of a packet's digest for its kind, without and with a mark. Marks of CNPs and notices have
+/// no meaning.
+static KINDS: [[u64; 2]; 5] = [[0, MARK], [1, 2], [3, 4], [5, 5], [6, 6]];
+
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
@@ -173,13 +180,9 @@ impl Frame {
     pub fn digest(&self) -> u64 {
         let body = match &self.body {
             Body::Packet(packet) => {
-                // Without branches, which would be hard to predict.
-                let marked_if = |is_so: bool| u64::from(packet.marked & is_so);
-                let mark = marked_if(packet.kind == PacketKind::Data);
-                let echo = marked_if((packet.kind == PacketKind::Ack) | (packet.kind == PacketKind::Nack));
-                let kind = (0x65310 >> (4 * packet.kind as u32) & 0xf) + echo;
-                let name = (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + kind;
-                name ^ u64::from(packet.class.0) << 56 ^ mark << 60
+                let kind = KINDS[packet.kind as usize][usize::from(packet.marked)];
+                let name = (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + (kind & 7);
+                name ^ u64::from(packet.class.0) << 56 ^ (kind & MARK)
             }
             Body::Control(Control::Pfc(pfc)) => u64::from(pfc.enabled.0) << 16 | u64::from(pfc.quanta),
             Body::Control(Control::Custom { opcode, words, .. }) => {

@@ -28,7 +28,7 @@ impl Scheduler {
 
 impl Port {
     /// Chooses the queue that sends next. The caller must take the first frame of this queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_queue(&mut self, frames: &Frames) -> Option<QueueIx> {
         if self.is_ready(CONTROL_QUEUE) {
             return Some(CONTROL_QUEUE);
