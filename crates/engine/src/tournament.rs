@@ -1,14 +1,21 @@
 //! Tournament: the smallest of several keys, of which one changes at a time.
 
-/// Complete binary tree of keys in which every node holds the smaller of its children. The leaves
-/// are the contenders' keys. A change takes one comparison per level.
-#[derive(Debug, Default)]
+/// Tree of keys in which every node has four children and holds the smallest of them. The leaves
+/// are the contenders' keys.
+#[derive(Debug)]
 pub struct Tournament {
-    /// Pairs of siblings. Pair `n` holds the children of node `n`, which are the nodes `2 n` and
-    /// `2 n + 1`. Pair 0 holds the root, node 1.
-    pairs: Vec<[u64; 2]>,
+    /// Children of each inner node. The children of node `n` are the nodes `4 n + 1` to `4 n + 4`,
+    /// and node 0 is the root.
+    children: Vec<[u64; 4]>,
     /// Number of the first leaf.
-    leaves: usize,
+    first_leaf: usize,
+    smallest: u64,
+}
+
+impl Default for Tournament {
+    fn default() -> Tournament {
+        Tournament { children: Vec::new(), first_leaf: 0, smallest: Tournament::OUT }
+    }
 }
 
 impl Tournament {
@@ -18,38 +25,46 @@ impl Tournament {
     /// Begins a tournament of contenders with these keys.
     #[inline]
     pub fn begin(&mut self, keys: impl ExactSizeIterator<Item = u64>) {
-        self.leaves = keys.len().next_power_of_two();
-        self.pairs.clear();
-        self.pairs.resize(self.leaves, [Self::OUT; 2]);
-        for (leaf, key) in (self.leaves..).zip(keys) {
-            self.pairs[leaf / 2][leaf % 2] = key;
+        // A level has four times as many nodes as the level above.
+        let mut inner = 1;
+        while 3 * inner + 1 < keys.len() {
+            inner = 4 * inner + 1;
         }
-        for node in (1..self.leaves).rev() {
-            let [left, right] = self.pairs[node];
-            self.pairs[node / 2][node % 2] = left.min(right);
+        self.first_leaf = inner;
+        self.children.clear();
+        self.children.resize(inner, [Self::OUT; 4]);
+        for (leaf, key) in (inner..).zip(keys) {
+            self.children[(leaf - 1) / 4][(leaf - 1) % 4] = key;
         }
+        for node in (1..inner).rev() {
+            self.children[(node - 1) / 4][(node - 1) % 4] = smallest(self.children[node]);
+        }
+        self.smallest = smallest(self.children[0]);
     }
 
     /// Returns the smallest key.
     #[inline(always)]
     pub fn smallest(&self) -> u64 {
-        self.pairs.first().map_or(Self::OUT, |pair| pair[1])
+        self.smallest
     }
 
     /// Changes the key of a contender.
     #[inline(always)]
     pub fn change(&mut self, contender: usize, mut key: u64) {
-        let mut node = self.leaves + contender;
-        loop {
-            let pair = &mut self.pairs[node / 2];
-            pair[node % 2] = key;
-            if node <= 1 {
-                break;
-            }
-            key = key.min(pair[(node % 2) ^ 1]);
-            node /= 2;
+        let mut node = self.first_leaf + contender;
+        while node > 0 {
+            let children = &mut self.children[(node - 1) / 4];
+            children[(node - 1) % 4] = key;
+            key = smallest(*children);
+            node = (node - 1) / 4;
         }
+        self.smallest = key;
     }
+}
+
+#[inline(always)]
+fn smallest([a, b, c, d]: [u64; 4]) -> u64 {
+    a.min(b).min(c.min(d))
 }
 
 #[cfg(test)]
