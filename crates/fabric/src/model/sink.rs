@@ -17,7 +17,8 @@ pub trait Sink {
     const PLAIN: bool = false;
 
     /// Starts the frame of `packet` on the wire of `port`. The transmission ends when the port is
-    /// no longer busy. `records` holds the frame's side record, and `frames` has room for the frame.
+    /// no longer busy. `records` holds the frame's side record, and `frames` has room for a copy of
+    /// the frame.
     fn transmit(&mut self, port: &Port, packet: &QueuedPacket, records: &Records, frames: &mut Frames);
     /// Schedules a wake-up of the node. Wake-ups cannot be cancelled: a node ignores obsolete ones.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
