@@ -76,6 +76,15 @@ proptest! {
         }
     }
 
+    /// A trace, even of nothing, requires the full pipeline. Otherwise, the pipeline is plain if the
+    /// mechanisms of the case allow it.
+    #[test]
+    fn the_plain_pipeline_agrees_with_the_full_one(case in any_case()) {
+        let mut traced = Simulation::new(case.spec.clone(), case.flows.clone(), 1).unwrap();
+        traced.watch_trace(&TraceSpec { from: Time::NEVER, ..TraceSpec::ALL });
+        prop_assert_eq!(outcome(traced, 1), in_shards(&case, 1, 1));
+    }
+
     #[test]
     fn every_node_is_in_exactly_one_shard(case in any_case(), shards in 0usize..40) {
         let fabric = Fabric::new(case.spec.clone()).unwrap();
