@@ -20,8 +20,9 @@ fn bursts() -> impl Strategy<Value = Vec<FlowSpec>> {
     })
 }
 
-fn small_buffer() -> NetworkSpec {
-    let mut spec = star(5);
+/// Returns hosts 0 and 1 on one leaf, three other hosts on another, two spines, and small buffers.
+fn network() -> NetworkSpec {
+    let mut spec = linked(5, 4, [(0, 5), (1, 5), (2, 6), (3, 6), (4, 6), (5, 7), (5, 8), (6, 7), (6, 8)]);
     spec.switch.lossless = vec![Class(1), Class(2)];
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(4000), ..Default::default() });
     spec
@@ -33,10 +34,10 @@ proptest! {
     /// Flows with and without a queue pair at their start take the same turns, also behind a closed
     /// gate, and if their routes change.
     #[test]
-    fn waiting_flows_keep_their_turns(flows in bursts(), is_repaired in any::<bool>()) {
-        let mut spec = small_buffer();
-        if is_repaired {
-            spec.faults = vec![LinkFault { link: 4, down: at_us(2), up: at_us(20) }];
+    fn waiting_flows_keep_their_turns(flows in bursts(), is_rerouted in any::<bool>()) {
+        let mut spec = network();
+        if is_rerouted {
+            spec.faults = vec![LinkFault { link: 5, down: at_us(2), up: at_us(20) }];
             spec.reconvergence = Some(Duration::from_us(1));
         }
         let [waiting, traced] = [false, true].map(|is_traced| {

@@ -259,16 +259,16 @@ impl Endpoint {
         Some(lanes.round[place])
     }
 
-    /// Returns the place whose turn is next. Gives a queue pair to a waiting flow whose turn it is.
+    /// Returns the place whose turn is next. Gives queue pairs to waiting flows whose turn it is.
     #[inline(never)]
     fn next_place(&mut self, port: PortIx, rate: Rate, open: ClassMask, fabric: &Fabric) -> Option<RoundIx> {
         loop {
             let lanes = &self.lanes[port];
             let ready = lanes.next(open);
-            let Some(waiting) = lanes.next_waiting(ready, open) else { return ready };
-            while self.lanes[port].round.len() <= waiting.index() {
-                self.start_waiting(port, rate, fabric);
+            if !lanes.is_turn_of_waiting(ready, open) {
+                return ready;
             }
+            self.start_waiting(port, rate, fabric);
         }
     }
 

@@ -65,17 +65,10 @@ impl Lanes {
         !self.waiting.is_empty() && open.has(self.waiting_class)
     }
 
-    /// Returns the place of the waiting flow whose turn is next. `None` if the turn of `ready`, the
-    /// next ready place, comes first, or if no flow of an `open` class waits.
-    pub(super) fn next_waiting(&self, ready: Option<RoundIx>, open: ClassMask) -> Option<RoundIx> {
-        if !self.has_waiting(open) || ready.is_some_and(|place| place > self.cursor) {
-            return None;
-        }
-        let waiting = self.round.len()..self.round.len() + self.waiting.len();
-        let after_cursor = waiting.start.max(self.cursor.index() + 1);
-        let next =
-            if after_cursor < waiting.end { Some(after_cursor) } else { ready.is_none().then_some(waiting.start) };
-        next.map(RoundIx::from_index)
+    /// Returns true if a waiting flow of an `open` class has its turn before `ready`, the next ready
+    /// place.
+    pub(super) fn is_turn_of_waiting(&self, ready: Option<RoundIx>, open: ClassMask) -> bool {
+        self.has_waiting(open) && ready.is_none_or(|place| place <= self.cursor)
     }
 
     /// Returns the first ready place of an `open` class after the place served last, in the order
@@ -168,5 +161,18 @@ mod tests {
         let next = |open| lanes.next(open).map(|place| lanes.round[place]);
         assert_eq!((next(ClassMask::ALL), next(ClassMask::of(Class(2)))), (Some(Slot(51)), None));
         assert_eq!(lanes.round.len(), 34);
+    }
+
+    /// Places of waiting flows count like those of queue pairs: 64 places of which half are gaps.
+    #[test]
+    fn waiting_flows_have_places() {
+        let is_closed = |gaps: usize, waiting: u32| {
+            let round = std::iter::repeat_n(Slot::NONE, gaps).collect();
+            let (waiting, live) = ((0..waiting).map(FlowId).collect(), waiting as usize);
+            let mut lanes = Lanes { round, waiting, live, ..Lanes::default() };
+            lanes.close_gaps(|_, _| unreachable!("there are no queue pairs"));
+            lanes.round.is_empty()
+        };
+        assert_eq!([is_closed(32, 32), is_closed(32, 31), is_closed(32, 33)], [true, false, false]);
     }
 }
