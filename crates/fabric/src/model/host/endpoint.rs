@@ -195,7 +195,7 @@ impl Endpoint {
 
     /// Returns the next departure time from a queue pair of `port` whose class is not `closed`. If
     /// the time is in the past, the queue pair may send at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
         let (lanes, open) = (&mut self.lanes[port], ClassMask(!closed.0));
         if lanes.next(open).is_some() || lanes.has_waiting(open) {

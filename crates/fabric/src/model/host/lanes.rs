@@ -65,8 +65,8 @@ impl Lanes {
         !self.waiting.is_empty() && open.has(self.waiting_class)
     }
 
-    /// Returns true if a waiting flow of an `open` class has its turn before `ready`, the next ready
-    /// place.
+    /// Returns true if a waiting flow of an `open` class has its turn before `ready`, the next
+    /// ready place.
     pub(super) fn is_turn_of_waiting(&self, ready: Option<RoundIx>, open: ClassMask) -> bool {
         self.has_waiting(open) && ready.is_none_or(|place| place <= self.cursor)
     }

@@ -123,6 +123,7 @@ impl QueuePair {
     }
 
     /// Returns true if there is a packet to send and the window has room.
+    #[inline(always)]
     pub(super) fn can_send(&self, fabric: &Fabric) -> bool {
         self.recovery.next(&self.progress, self.packets).is_some()
             && self.payload_in_flight(fabric) < self.reaction.window()
