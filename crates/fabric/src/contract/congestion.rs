@@ -78,6 +78,13 @@ pub trait CongestionOptions: Options {
         false
     }
 
+    /// Returns true if reaction points limit the bytes in flight ([`ReactionPoint::window`]) or
+    /// read signals in ACKs ([`ReactionPoint::signal`]). Runs with `probes.flows` then record the
+    /// time of ACKs, too.
+    fn needs_ack_times(&self) -> bool {
+        true
+    }
+
     /// Returns true if senders choose the path of each packet ([`ReactionPoint::path`]).
     fn chooses_paths(&self) -> bool {
         false

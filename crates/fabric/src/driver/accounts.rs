@@ -17,8 +17,10 @@ impl Simulation {
     /// Records the time of packets for latency breakdowns, which outcomes then include. Must be
     /// called before the first event.
     pub fn watch_flows(&mut self) {
+        let follows_acks = self.fabric.spec.congestion.needs_ack_times();
         for node in self.shards.iter_mut().flat_map(Shard::nodes_mut) {
-            node.io.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.ports_of(node.id))));
+            let ledger = Ledger::new(self.fabric.wiring.ports_of(node.id), follows_acks);
+            node.io.ledger = Some(Box::new(ledger));
             node.io.flags |= NodeFlags::TRACE;
         }
     }
@@ -48,7 +50,7 @@ impl Simulation {
             let at_sender = || sender.sending(flow.sender.get()?, flow.spec.start, self.now);
             let mut journey = stuck.get(&id).cloned().or_else(at_sender)?;
             journey.cut(self.now);
-            account.completion = journey.spans;
+            account.completion = journey.spans().collect();
         }
         Some(Box::new(account))
     }
@@ -80,8 +82,8 @@ impl Simulation {
             }
             for node in &shard.nodes {
                 let Some(ledger) = &node.io.ledger else { continue };
-                for (port, queue, frame) in queued(node, &shard.frames) {
-                    found(frame, &|journey| ledger.waiting(port, queue, frame.class(), journey, self.now));
+                for (port, place, frame) in queued(node, shard) {
+                    found(frame, &|journey| ledger.waiting(port, place, frame.class(), journey, self.now));
                 }
                 for (port, frame) in node.switch().into_iter().flat_map(|switch| switch.transit.frames()) {
                     found(frame, &|journey| ledger.forwarding(port, journey, self.now));
@@ -97,13 +99,14 @@ impl Simulation {
     }
 }
 
-/// Returns the packets in a node's queues.
-fn queued<'a>(
-    node: &'a Node,
-    frames: &'a crate::model::fifo::Frames,
-) -> impl Iterator<Item = (PortIx, QueueIx, &'a Frame)> {
+/// Returns the packets with journeys in a node's queues. The place of a packet is its queue, and
+/// the number of packets before it there.
+fn queued<'a>(node: &'a Node, shard: &'a Shard) -> impl Iterator<Item = (PortIx, (QueueIx, usize), &'a Frame)> {
     node.ports().iter().flat_map(move |port| {
-        port.queues()
-            .flat_map(move |queue| port.frames(queue, frames).map(move |queued| (port.ix, queue, &queued.frame)))
+        port.queues().flat_map(move |queue| {
+            let frames = port.frames(queue, &shard.frames).map(|queued| &queued.frame);
+            let accounted = frames.filter(|frame| shard.records.journey(frame.record).is_some());
+            accounted.enumerate().map(move |(ahead, frame)| (port.ix, (queue, ahead), frame))
+        })
     })
 }

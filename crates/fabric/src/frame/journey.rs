@@ -1,7 +1,7 @@
 //! Breakdown of a packet's time since the start of its flow. The breakdown exists only in the
 //! simulation, where it explains slow flows.
 
-use crate::ids::{CLASSES, Class, PortId, QueueIx};
+use crate::ids::{PortId, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 
@@ -117,106 +117,181 @@ pub struct Span {
     pub length: Duration,
 }
 
+/// [`Span`] in 16 bytes, because many packets have many spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Step {
+    port: PortId,
+    /// Root, or [`Step::NO_ROOT`].
+    root: PortId,
+    /// Length in ps times [`Step::TERMS`], plus the position of the reason in [`Term::ALL`].
+    length_and_term: u64,
+}
+
+impl Step {
+    const NO_ROOT: PortId = PortId(u32::MAX);
+    /// Upper limit of the number of reasons. Lengths have the other bits: 6 days.
+    const TERMS: u64 = 32;
+
+    /// Returns the time.
+    pub(crate) fn length(self) -> Duration {
+        Duration::from_ps(self.length_and_term / Self::TERMS)
+    }
+
+    fn term(self) -> Term {
+        Term::ALL[(self.length_and_term % Self::TERMS) as usize]
+    }
+
+    /// Returns the step with a length of zero.
+    pub(crate) fn without_length(self) -> Step {
+        Step { length_and_term: self.length_and_term % Self::TERMS, ..self }
+    }
+
+    /// Returns the span.
+    pub(crate) fn span(self) -> Span {
+        let root = Some(self.root).filter(|root| *root != Self::NO_ROOT);
+        Span { port: self.port, term: self.term(), root, length: self.length() }
+    }
+}
+
 /// Breakdown of a packet's time. The spans cover the time from the start of its flow to `until`. An
 /// answer continues the breakdown of the packet that it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct Journey {
     /// Spans in the order of the path.
-    pub spans: Vec<Span>,
-    /// End of the last span. For a packet on a wire: its arrival.
+    steps: Vec<Step>,
+    /// End of the last span. For a packet on a wire: its arrival. For a packet in a queue: its
+    /// arrival in the queue.
     pub until: Time,
-    /// In a queue: totals of the queue's clock when the packet was enqueued.
-    pub(crate) mark: Option<TermTotals>,
-    /// Earlier queues of the packet at the current port.
-    pub(crate) passed: Vec<QueueIx>,
     /// Port that set the packet's ECN mark, and the time.
     pub(crate) marked: Option<(PortId, Time)>,
+    rare: Option<Box<RareFacts>>,
+}
+
+// A packet that joins or leaves a queue touches one cache line here.
+const _: () = assert!(size_of::<Option<Journey>>() == 64);
+
+/// Facts of packets that only some mechanisms have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct RareFacts {
+    /// Earlier queues of the packet at the current port.
+    passed: Vec<QueueIx>,
     /// Ports that stamped telemetry into the packet, and the times, in order.
-    pub(crate) stamped: Vec<(PortId, Time)>,
+    stamped: Vec<(PortId, Time)>,
 }
 
 impl Journey {
+    /// Number of spans for which a new breakdown has room.
+    const SPANS: usize = 16;
+
     /// Creates an empty breakdown that begins at `start`.
     pub(crate) fn new(start: Time) -> Journey {
-        let (spans, passed, stamped) = Default::default();
-        Journey { spans, until: start, mark: None, passed, marked: None, stamped }
+        Journey { steps: Vec::with_capacity(Self::SPANS), until: start, marked: None, rare: None }
+    }
+
+    /// Makes this an empty breakdown that begins at `start`. Keeps the memory.
+    pub(crate) fn restart(&mut self, start: Time) {
+        (self.until, self.marked) = (start, None);
+        self.steps.clear();
+        if let Some(rare) = &mut self.rare {
+            rare.passed.clear();
+            rare.stamped.clear();
+        }
+    }
+
+    /// Returns the spans in the order of the path.
+    pub fn spans(&self) -> impl DoubleEndedIterator<Item = Span> + Clone {
+        self.steps.iter().map(|step| step.span())
     }
 
     /// Adds time at `port`. Transmissions are recorded even if they take no time (a clock may cut
     /// them to zero), because they record the path.
+    #[inline]
     pub(crate) fn add(&mut self, port: PortId, term: Term, root: Option<PortId>, length: Duration) {
         if length > Duration::ZERO || term == Term::Serialisation {
-            self.spans.push(Span { port, term, root, length });
+            let length_and_term = length.ps() * Step::TERMS + term as u64;
+            self.steps.push(Step { port, root: root.unwrap_or(Step::NO_ROOT), length_and_term });
             self.until += length;
         }
     }
 
+    /// Returns the spans from the packet's transmission at its source on.
+    pub(crate) fn steps_on_way(&self) -> &[Step] {
+        let first = self.steps.iter().position(|step| step.term() == Term::Serialisation);
+        &self.steps[first.unwrap_or(self.steps.len())..]
+    }
+
     /// Returns the time between the start of the flow and the packet's transmission at its source.
     pub(crate) fn sent_after(&self) -> Duration {
-        let at_source = self.spans.iter().take_while(|span| span.term != Term::Serialisation);
+        let at_source = self.spans().take_while(|span| span.term != Term::Serialisation);
         at_source.map(|span| span.length).sum()
     }
 
     /// Removes everything after `end`.
     pub(crate) fn cut(&mut self, end: Time) {
         while self.until > end {
-            let Some(last) = self.spans.last_mut() else { return };
-            let cut = last.length.min(self.until - end);
-            last.length = last.length - cut;
-            self.until = Time::from_ps(self.until.ps() - cut.ps());
-            if last.length == Duration::ZERO {
-                self.spans.pop();
+            let Some(Span { port, term, root, length }) = self.steps.pop().map(Step::span) else { return };
+            let cut = length.min(self.until - end);
+            self.until = Time::from_ps(self.until.ps() - length.ps());
+            if cut < length {
+                self.add(port, term, root, length - cut);
             }
+        }
+    }
+
+    /// Returns the earlier queues of the packet at the current port.
+    pub(crate) fn passed(&self) -> &[QueueIx] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.passed)
+    }
+
+    /// The packet leaves a queue for another queue of the same port.
+    pub(crate) fn pass(&mut self, queue: QueueIx) {
+        self.rare.get_or_insert_default().passed.push(queue);
+    }
+
+    /// Returns the ports that stamped telemetry into the packet, and the times, in order.
+    pub(crate) fn stamped(&self) -> &[(PortId, Time)] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.stamped)
+    }
+
+    /// Adds a stamp of `port`.
+    pub(crate) fn stamp(&mut self, port: PortId, at: Time) {
+        self.rare.get_or_insert_default().stamped.push((port, at));
+    }
+
+    /// The packet leaves its port.
+    pub(crate) fn leave_port(&mut self) {
+        if let Some(rare) = &mut self.rare {
+            rare.passed.clear();
         }
     }
 }
 
 impl HeapBytes for Journey {
     fn heap_bytes(&self) -> u64 {
-        self.spans.heap_bytes() + self.passed.heap_bytes() + self.stamped.heap_bytes()
+        self.steps.heap_bytes() + self.rare.heap_bytes()
     }
 }
 
-/// Time by reason. Time in which other queues transmit is kept by the class of their packets,
-/// because waiting packets may belong to any class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TermTotals {
-    terms: [Duration; Term::ALL.len()],
-    others: [Duration; CLASSES],
+impl HeapBytes for RareFacts {
+    fn heap_bytes(&self) -> u64 {
+        self.passed.heap_bytes() + self.stamped.heap_bytes()
+    }
 }
 
-/// Reason to wait, as stored in [`TermTotals`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiting {
-    For(Term),
-    /// A packet of this class from another queue is being transmitted.
-    Others(Class),
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl TermTotals {
-    pub(crate) fn add(&mut self, waiting: Waiting, length: Duration) {
-        match waiting {
-            Waiting::For(term) => self.terms[term as usize] += length,
-            Waiting::Others(class) => self.others[class.index()] += length,
+    #[test]
+    fn spans_of_six_days_are_exact() {
+        let longest = Duration::from_ps(u64::MAX / Step::TERMS);
+        let mut journey = Journey::new(Time::ZERO);
+        for (term, root) in Term::ALL.into_iter().zip([None, Some(PortId(0)), Some(PortId(7))].into_iter().cycle()) {
+            journey.add(PortId(3), term, root, longest);
+            let expected = Span { port: PortId(3), term, root, length: longest };
+            assert_eq!(journey.spans().next_back(), Some(expected));
         }
-    }
-
-    /// Returns the time behind a closed gate.
-    pub(crate) fn paused(&self) -> Duration {
-        self.terms[Term::Paused as usize]
-    }
-
-    /// Returns the time that a packet of `class` waited, by reason, in the order of [`Term::ALL`].
-    pub(crate) fn of(&self, class: Class) -> [Duration; Term::ALL.len()] {
-        let mut terms = self.terms;
-        for (other, length) in (0..).map(Class).zip(self.others) {
-            let term = match other {
-                _ if other == class => Term::OtherQueue,
-                Class::CONTROL => Term::ControlClass,
-                _ => Term::OtherClass,
-            };
-            terms[term as usize] += length;
-        }
-        terms
+        assert!(longest > Duration::from_ms(1000 * 60 * 60 * 24 * 6));
     }
 }

@@ -47,7 +47,7 @@ pub struct Record {
     /// Path number chosen by the sending host.
     pub path: Option<u16>,
     /// Breakdown of the packet's time, if it is recorded.
-    pub journey: Option<Box<Journey>>,
+    pub journey: Option<Journey>,
 }
 
 /// Header with which load balancers exchange data on paths (CONGA's overlay header). Load balancers
@@ -268,7 +268,9 @@ pub struct Records {
     echoes: Part<Echo>,
     path_headers: Part<PathHeader>,
     paths: Part<u16>,
-    journeys: Part<Box<Journey>>,
+    journeys: Part<Journey>,
+    /// Breakdowns of freed records, reused for new ones.
+    spare_journeys: Vec<Journey>,
     free: Vec<u32>,
 }
 
@@ -277,8 +279,9 @@ impl Records {
     pub(crate) fn heap_bytes(&self) -> u64 {
         let parts = self.causes.heap_bytes() + self.notices.heap_bytes() + self.trails.0.heap_bytes();
         let parts = parts + self.echoes.0.heap_bytes() + self.path_headers.0.heap_bytes() + self.paths.0.heap_bytes();
-        let journeys = self.journeys.0.iter().map(HeapBytes::heap_bytes).sum::<u64>();
-        let parts = parts + self.journeys.0.heap_bytes() + journeys;
+        let journeys = self.journeys.0.iter().flatten().chain(&self.spare_journeys);
+        let journeys = journeys.map(Journey::heap_bytes).sum::<u64>();
+        let parts = parts + self.journeys.0.heap_bytes() + self.spare_journeys.heap_bytes() + journeys;
         self.pauses.heap_bytes() + self.telemetry.heap_bytes() + parts + self.free.heap_bytes()
     }
 
@@ -319,7 +322,8 @@ impl Records {
         self.echoes.clear(slot);
         self.path_headers.clear(slot);
         self.paths.clear(slot);
-        self.journeys.clear(slot);
+        let journey = self.journeys.0.get_mut(slot).and_then(Option::take);
+        self.recycle(journey);
     }
 
     /// Reuses a packet's record for its answer. The answer echoes only the telemetry.
@@ -384,21 +388,39 @@ impl Records {
 
     /// Returns the breakdown of the packet's time.
     pub fn journey(&self, reference: RecordRef) -> Option<&Journey> {
-        self.journeys.get(reference).map(|journey| &**journey)
+        self.journeys.get(reference)
     }
 
     /// Returns the breakdown of the packet's time, mutable.
     pub(crate) fn journey_mut(&mut self, RecordRef(slot): RecordRef) -> Option<&mut Journey> {
-        self.journeys.0.get_mut(slot as usize)?.as_deref_mut()
+        self.journeys.0.get_mut(slot as usize)?.as_mut()
     }
 
     /// Removes the breakdown of the packet's time from the record.
-    pub(crate) fn take_journey(&mut self, RecordRef(slot): RecordRef) -> Option<Box<Journey>> {
+    pub(crate) fn take_journey(&mut self, RecordRef(slot): RecordRef) -> Option<Journey> {
         self.journeys.0.get_mut(slot as usize)?.take()
     }
 
+    /// Starts the breakdown of a packet's time at `start`. Creates the record if there is none.
+    pub(crate) fn start_journey(&mut self, reference: &mut RecordRef, start: Time) -> &mut Journey {
+        let slot = self.slot(reference);
+        let spare = self.spare_journeys.pop();
+        let place = self.journeys.at(slot, self.pauses.len());
+        *place = spare;
+        let journey = place.get_or_insert_with(|| Journey::new(start));
+        journey.restart(start);
+        journey
+    }
+
+    /// Keeps a breakdown of a packet's time for [`Records::start_journey`]; at most one per record.
+    pub(crate) fn recycle(&mut self, journey: Option<Journey>) {
+        if self.spare_journeys.len() < self.pauses.len() {
+            self.spare_journeys.extend(journey);
+        }
+    }
+
     /// Stores the breakdown of a packet's time. Creates the record if there is none.
-    pub(crate) fn set_journey(&mut self, reference: &mut RecordRef, journey: Box<Journey>) {
+    pub(crate) fn set_journey(&mut self, reference: &mut RecordRef, journey: Journey) {
         let slot = self.slot(reference);
         *self.journeys.at(slot, self.pauses.len()) = Some(journey);
     }
@@ -483,7 +505,8 @@ impl Records {
 mod tests {
     use super::*;
     use crate::frame::Protocol;
-    use crate::ids::{FlowId, NodeId, PortId};
+    use crate::frame::journey::Term;
+    use crate::ids::{FlowId, NodeId, PortId, QueueIx};
 
     /// Returns a record with every field.
     fn whole() -> Record {
@@ -504,7 +527,7 @@ mod tests {
             echo: Some(Echo { arrived: 8, hops: 3, verdict: Some(Cnp::NotCongested), path: Some(9) }),
             path_header: Some([1, 2, 3, 4, 5, 6, 7]),
             path: Some(10),
-            journey: Some(Box::new(Journey::new(Time::from_ps(11)))),
+            journey: Some(Journey::new(Time::from_ps(11))),
         }
     }
 
@@ -568,5 +591,28 @@ mod tests {
             assert!(packet == pause && records.causes(packet).is_none());
         }
         assert!(records.heap_bytes() < before + 10_000 * 16, "{} after {before}", records.heap_bytes());
+    }
+
+    /// A breakdown of a packet's time that was used before is empty. No more than one breakdown per
+    /// record is kept.
+    #[test]
+    fn breakdowns_are_reused() {
+        let (mut records, mut reference) = (Records::default(), RecordRef::NONE);
+        let journey = records.start_journey(&mut reference, Time::from_ps(1));
+        journey.add(PortId(1), Term::Pacing, None, Duration::from_ps(5));
+        journey.marked = Some((PortId(2), Time::from_ps(3)));
+        journey.pass(QueueIx(9));
+        journey.stamp(PortId(2), Time::from_ps(3));
+        let used = records.take_journey(reference);
+        records.recycle(used);
+        records.recycle(Some(Journey::new(Time::ZERO)));
+        assert_eq!(records.spare_journeys.len(), 1);
+        let journey = records.start_journey(&mut reference, Time::from_ps(7));
+        let facts = (journey.spans().count(), journey.until, journey.marked, journey.passed(), journey.stamped());
+        assert_eq!(facts, (0, Time::from_ps(7), None, &[][..], &[][..]));
+        assert_eq!(records.spare_journeys.len(), 0);
+        records.free(reference);
+        records.insert_empty();
+        assert_eq!((records.spare_journeys.len(), records.in_use()), (1, 1));
     }
 }

@@ -38,8 +38,9 @@ impl<'a, S: Sink> Tracer<'a, S> {
             let (queue, class, ingress) = (at.queue, at.egress_class(), self.ingress_occupancy(at, 0));
             self.sink.report(Report::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
         }
+        let class = at.egress_class();
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.packet.frame.record)) {
-            ledger.join(at.egress, at.queue, journey, self.now);
+            ledger.join(at.egress, at.queue, class, journey, self.now);
         }
     }
 
@@ -72,19 +73,19 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let port = self.io.ports[to.egress].id;
         let QueueChoice { queue, class, .. } = from;
         self.sink.report(Report::Moved { port, queue, to: to.queue, kind, class, flow, psn });
+        let next_class = to.egress_class();
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.packet.frame.record)) {
             ledger.leave(to.egress, queue, class, journey, self.now);
-            journey.passed.push(queue);
-            ledger.join(to.egress, to.queue, journey, self.now);
+            journey.pass(queue);
+            ledger.join(to.egress, to.queue, next_class, journey, self.now);
         }
     }
 
     fn dequeued(&mut self, at: &PacketContext<'_>) {
-        let Some(Packet { flow, psn, kind, class, .. }) =
-            at.packet.frame.packet().copied().filter(|_| self.sink.traces())
-        else {
+        if !self.sink.traces() {
             return;
-        };
+        }
+        let Some(Packet { flow, psn, kind, class, .. }) = at.packet.frame.packet().copied() else { return };
         let (ingress, queue) = (self.ingress_occupancy(at, at.bytes().into()), at.queue);
         let port = &self.io.ports[at.egress];
         let bytes = port.queue_bytes(queue);
@@ -109,18 +110,18 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let port = &self.io.ports[at.egress];
         let Some(ledger) = &mut self.io.ledger else { return };
         let (record, until) = (at.packet.frame.record, self.now + port.serialisation(at.wire_bytes()));
+        let stamps = at.records.telemetry(record).map_or(0, |telemetry| telemetry.stamps().len());
         let mut journey = at.records.journey_mut(record);
         if let Some(journey) = &mut journey {
             ledger.leave(at.egress, at.queue, class, journey, self.now);
         }
-        let passed = journey.as_ref().map_or(&[][..], |journey| &journey.passed);
+        let passed = journey.as_ref().map_or(&[][..], |journey| journey.passed());
         ledger.start(at.egress, OnWire::Packet(kind, class), Some(at.queue), passed, until, self.now);
-        let stamps = at.records.telemetry(record).map_or(0, |telemetry| telemetry.stamps().len());
-        if let Some(journey) = at.records.journey_mut(record) {
-            if stamps > journey.stamped.len() {
-                journey.stamped.push((port.id, self.now));
+        if let Some(journey) = journey {
+            if stamps > journey.stamped().len() {
+                journey.stamp(port.id, self.now);
             }
-            journey.passed.clear();
+            journey.leave_port();
             add_wire_time(journey, port, until, self.now);
         }
     }
@@ -159,30 +160,39 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let Body::Packet(Packet { flow, psn, kind, class, .. }) = frame.body else { return };
         let Some(slot) = fabric.live_flow(flow).sender.get() else { return };
         let port = &self.io.ports[ix];
-        self.sink.report(Report::Rate { flow, port: port.id, rate });
+        if self.sink.traces() {
+            self.sink.report(Report::Rate { flow, port: port.id, rate });
+        }
         let until = self.now + port.serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.io.ledger {
-            let journey = ledger.send(slot, psn, until, fabric.flow(flow).start, self.now);
             ledger.start(ix, OnWire::Packet(kind, class), None, &[], until, self.now);
-            if let Some(mut journey) = journey {
-                add_wire_time(&mut journey, port, until, self.now);
-                records.set_journey(&mut frame.record, Box::new(journey));
-            }
         }
-        self.pair_changed(slot, fabric);
+        let Some(facts) = self.pair_facts(slot, fabric) else { return };
+        let NodeIo { ports, ledger: Some(ledger), .. } = &mut *self.io else { return };
+        let journey = records.start_journey(&mut frame.record, fabric.flow(flow).start);
+        ledger.send(slot, (psn, until), facts, journey, self.now);
+        add_wire_time(journey, &ports[ix], until, self.now);
     }
 
     /// Reports a queue pair whose next departure or window may have changed.
     #[inline(never)]
     pub(crate) fn pair_changed(&mut self, slot: Slot, fabric: &Fabric) {
-        let Some(endpoint) = &self.io.endpoint else { return };
-        let facts = endpoint.pair_facts(slot, fabric);
-        let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
-        let port = self.io.ports[facts.port].id;
-        self.sink.report(Report::Sender { flow, port, queue, next, in_flight, window, departure });
-        if let Some(ledger) = &mut self.io.ledger {
+        if let Some(facts) = self.pair_facts(slot, fabric)
+            && let Some(ledger) = &mut self.io.ledger
+        {
             ledger.update_pair(slot, facts, self.now);
         }
+    }
+
+    /// Returns the facts of a queue pair, after a report to the trace.
+    fn pair_facts(&mut self, slot: Slot, fabric: &Fabric) -> Option<PairFacts> {
+        let facts = self.io.endpoint.as_ref()?.pair_facts(slot, fabric);
+        if self.sink.traces() {
+            let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
+            let port = self.io.ports[facts.port].id;
+            self.sink.report(Report::Sender { flow, port, queue, next, in_flight, window, departure });
+        }
+        Some(facts)
     }
 }
 
@@ -222,7 +232,8 @@ impl NodeIo {
                 ledger.deliver(flow, journey, is_last);
             }
         }
-        ledger.answered = journey;
+        let done = if ledger.follows_acks { std::mem::replace(&mut ledger.answered, journey) } else { journey };
+        records.recycle(done);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::common::random::lossy;
 use crate::prelude::*;
 use backwater_fabric::frame::journey::Term;
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use proptest::prelude::*;
 
 /// Runs a case for 50 ms with the ledger.
@@ -252,4 +253,32 @@ fn of_several_copies_the_first_is_explained() {
     let outcome = &simulation.unfinished()[0];
     // The packet left at once, and is still on the wire.
     assert_eq!(spans(outcome), [(Term::Serialisation, 1122 * 80), (Term::Propagation, 25_000_000 - 1122 * 80)]);
+}
+
+/// A window of 4 KB is full after each of the first packets until an ACK opens it. Then the time of
+/// the packet and of its ACK count. Without a window, no ACK opens one.
+#[test]
+fn the_time_of_acks_that_open_a_window_is_recorded() {
+    for (window, opens) in [(Some(Window::Bytes(Bytes(4096))), true), (None, false)] {
+        let congestion = CongestionConfig::None(NoneConfig { window });
+        let spec = NetworkSpec { congestion, ..pair(go_back_n(1000)) };
+        let (simulation, outcomes) = watched(&spec, vec![flow(0, 1, 100 * 1024, 0)], 1);
+        let account = outcomes[0].account.as_ref().unwrap();
+        assert_eq!(account.openings > 0, opens);
+        let ports = &simulation.fabric().wiring.ports;
+        let sent = account.window.keys().filter(|(_, term, _)| *term == Term::Serialisation);
+        let nodes: Vec<u32> = sent.map(|(port, ..)| ports[*port].node.0).collect();
+        // The packet passes host 0 and the switch, and the ACK host 1 and the switch.
+        assert_eq!(nodes, if opens { vec![0, 1, 2, 2] } else { vec![] });
+    }
+}
+
+/// Only controls that neither limit the bytes in flight nor read signals in ACKs do without the
+/// time of ACKs.
+#[test]
+fn controls_without_windows_and_signals_need_no_times_of_acks() {
+    let without = CongestionConfig::all().into_iter().filter(|congestion| !congestion.needs_ack_times());
+    let names: Vec<_> = without.map(|congestion| congestion.name()).collect();
+    assert_eq!(names, ["none", "dcqcn", "pcn", "srcc"]);
+    assert!(DcqcnConfig { window: true, ..Default::default() }.needs_ack_times());
 }

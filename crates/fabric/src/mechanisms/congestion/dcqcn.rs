@@ -281,6 +281,10 @@ impl CongestionOptions for DcqcnConfig {
         Dcqcn::new(self, sender)
     }
 
+    fn needs_ack_times(&self) -> bool {
+        self.window
+    }
+
     fn sends_cnps(&self, line_rate: Rate) -> bool {
         self.parameters(line_rate).cnp == CnpMode::Frame
     }

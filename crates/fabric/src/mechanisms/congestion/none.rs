@@ -61,6 +61,10 @@ impl CongestionOptions for NoneConfig {
         }
     }
 
+    fn needs_ack_times(&self) -> bool {
+        self.window.is_some()
+    }
+
     fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let window = (self.window == Some(Window::Bdp)).then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
         window.into_iter().collect()

@@ -128,6 +128,10 @@ impl CongestionOptions for PcnConfig {
         Pcn::new(self, sender)
     }
 
+    fn needs_ack_times(&self) -> bool {
+        false
+    }
+
     fn sends_cnps(&self, _line_rate: Rate) -> bool {
         true
     }

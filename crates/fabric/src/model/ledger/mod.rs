@@ -1,29 +1,37 @@
 //! Ledger of a node: attributes the time of packets at the node to reasons, to the picosecond
 //! (`probes.flows`).
 //!
-//! A `Clock` per queue and per queue pair adds up waiting time by reason. All clocks of a port
-//! advance to the present before the port changes: a link fails, a gate closes, a frame starts. A
-//! packet that joins a queue stores the clock's totals in its [`Journey`]; when it leaves, the
-//! difference is its waiting time. The only state per packet is therefore its side record, and the
-//! cost of a packet does not depend on the queue's length.
+//! A port's [`Line`] adds up the time of its frames. A queue's waiting time follows from these sums
+//! and from the times of its gate and of its own frames. A packet that joins a queue stores the
+//! queue's totals in its [`Journey`]; when it leaves, the difference is its waiting time. A queue
+//! pair stores the sums of the line when it starts to wait. The cost of a frame therefore does not
+//! depend on the number of waiting packets, queues or queue pairs, and the only state per packet is
+//! its side record.
 
-mod clock;
+mod line;
 mod pair;
+mod queue;
+mod roots;
 mod signals;
+mod tally;
 
+pub(super) use self::line::OnWire;
 pub(crate) use self::pair::PairFacts;
 pub use self::signals::{SignalKind, SignalSums, Signals};
 
-use self::clock::{Clock, Reason};
+use self::line::{Line, Transmission};
+use self::pair::PairLedger;
+use self::queue::{Gate, QueueLedger};
+use self::tally::Tally;
 use crate::contract::{CongestionSignal, PortFacts};
+use crate::frame::Psn;
 use crate::frame::cause::Cause;
-use crate::frame::journey::{Journey, Span, Term, Waiting};
-use crate::frame::{PacketKind, Psn};
+use crate::frame::journey::{Journey, Span, Term};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx, Slot};
 use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Time by port, reason and congestion root.
 pub type Sums = BTreeMap<(PortId, Term, Option<PortId>), Duration>;
@@ -64,220 +72,213 @@ pub(crate) struct Ledger {
     /// Queue pairs by slot.
     pairs: IndexVec<Slot, Option<PairLedger>>,
     /// Accounts of the flows that start or end at this node, with the facts known at this end.
-    flows: BTreeMap<FlowId, FlowAccount>,
+    flows: BTreeMap<FlowId, Account>,
+    /// True if ACKs continue the journeys of the packets that they answer.
+    pub(super) follows_acks: bool,
     /// Journey of the data packet that arrived last, until it is answered.
-    pub(super) answered: Option<Box<Journey>>,
+    pub(super) answered: Option<Journey>,
+}
+
+/// [`FlowAccount`] whose sums still grow.
+#[derive(Clone, Debug, Default)]
+struct Account {
+    completion: Vec<Span>,
+    packets: Tally,
+    delivered: u64,
+    window: Tally,
+    openings: u64,
+    signals: SignalSums,
 }
 
 #[derive(Debug)]
 struct PortLedger {
-    id: PortId,
-    is_down: bool,
-    wire: Transmission,
+    line: Line,
     /// Queues used so far.
     queues: IndexVec<QueueIx, QueueLedger>,
+    /// Queue pairs by the time at which they start to wait for the port, if frames may start
+    /// before.
+    due: BTreeSet<(Time, Slot)>,
+    /// Lower limit of the times in `due`.
+    next_due: Time,
 }
 
-/// Frame on the wire, or the last frame that was on the wire.
-#[derive(Debug)]
-struct Transmission {
-    until: Time,
-    frame: OnWire,
-    /// Queue of the frame; `None` for link-local frames and for data of a host's own flows.
-    queue: Option<QueueIx>,
-    /// Other queues of the port that the frame passed before.
-    passed: Vec<QueueIx>,
+impl Account {
+    fn heap_bytes(&self) -> u64 {
+        let signals = self.signals.len() * size_of::<((SignalKind, PortId), Signals)>();
+        self.completion.heap_bytes() + self.packets.heap_bytes() + self.window.heap_bytes() + signals as u64
+    }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum OnWire {
-    LinkLocal,
-    Packet(PacketKind, Class),
-}
-
-#[derive(Debug, Default)]
-struct QueueLedger {
-    clock: Clock,
-    /// Cause of the queue's closed gate; `None` if the gate is open.
-    closed: Option<Cause>,
-    /// Number of packets in the queue that store the clock's totals.
-    packets: u32,
-}
-
-#[derive(Clone, Debug)]
-struct PairLedger {
-    facts: PairFacts,
-    clock: Clock,
-    /// Time at ports that the queue pair has left.
-    earlier: Sums,
-    /// End of the queue pair's own data on the wire, and true if that data is a retransmission.
-    own: (Time, bool),
-    /// One more than the highest packet that the queue pair sent.
-    highest: Psn,
-    /// True if the ACK that just arrived opened a full window.
-    has_opened: bool,
+impl From<Account> for FlowAccount {
+    fn from(Account { completion, packets, delivered, window, openings, signals }: Account) -> FlowAccount {
+        let (packets, window) = (packets.sums(), window.sums());
+        FlowAccount { completion, packets, delivered, window, openings, signals }
+    }
 }
 
 impl PortLedger {
-    pub(super) fn gate(&self, queue: QueueIx) -> Option<Cause> {
-        self.queues.get(queue.index()).and_then(|queue| queue.closed)
+    fn new(id: PortId) -> PortLedger {
+        PortLedger { line: Line::new(id), queues: IndexVec::default(), due: BTreeSet::new(), next_due: Time::NEVER }
     }
 
-    fn queue(&mut self, queue: QueueIx) -> &mut QueueLedger {
-        self.queues.get_or_default(queue)
-    }
-
-    /// Advances the clocks of all occupied queues to `now`.
+    /// Advances the line to `now`.
     fn advance(&mut self, now: Time) {
-        for queue in self.queues.ids() {
-            self.advance_queue(queue, now);
+        let busy = self.line.advance(now);
+        if busy > Duration::ZERO {
+            let Transmission { frame, queue, passed, .. } = &self.line.wire;
+            let mut transmit = |queue: &QueueIx| {
+                if let Some(queue) = self.queues.get_mut(queue.index()) {
+                    queue.transmit(*frame, busy);
+                }
+            };
+            queue.iter().for_each(&mut transmit);
+            passed.iter().for_each(transmit);
         }
     }
 
-    fn advance_queue(&mut self, queue: QueueIx, now: Time) {
-        if self.queues[queue].packets > 0 {
-            let mut clock = std::mem::take(&mut self.queues[queue].clock);
-            clock.advance(now, |at| self.reason_in(queue, at));
-            self.queues[queue].clock = clock;
+    /// Returns the gate that holds a queue pair.
+    fn gate_of(&self, facts: &PairFacts) -> Gate {
+        let gate = |queue: QueueIx| self.queues.get(queue.index()).map_or(Gate::Open, |queue| queue.gate);
+        match gate(facts.queue) {
+            Gate::Open => gate(QueueIx::of(facts.class)),
+            closed => closed,
         }
     }
 
-    /// Returns the reason for which the packets in `queue` wait at `at`.
-    fn reason_in(&self, queue: QueueIx, at: Time) -> Reason {
-        let (wire, is_busy) = (&self.wire, at < self.wire.until);
-        let is_own = wire.queue == Some(queue) || wire.passed.contains(&queue);
-        match self.gate(queue) {
-            _ if self.is_down => Reason::lasting(Term::LinkDown),
-            _ if is_busy && is_own => Reason::until(wire.until, Waiting::For(Term::OwnQueue)),
-            Some(cause) => Reason::closed(cause),
-            None if is_busy => Reason::until(wire.until, wire.waiting_of_queues()),
-            None => Reason::lasting(Term::Unexplained),
+    /// Stores the delays of the line at the time from which the queue pair in `slot` may wait, now
+    /// if they are known, or else when that time has come.
+    fn arm(&mut self, slot: Slot, pair: &mut PairLedger) {
+        let ready = pair.ready_from();
+        if ready <= self.line.constant_until() {
+            self.disarm(slot, pair);
+            pair.delays = self.line.delays(pair.facts.class, ready);
+        } else if pair.due != ready {
+            self.disarm(slot, pair);
+            self.due.insert((ready, slot));
+            (pair.due, self.next_due) = (ready, self.next_due.min(ready));
         }
     }
 
-    /// Returns the activity of a queue pair at `at`. The queue pair's own data is on the wire until
-    /// `own.0`.
-    fn reason_of(&self, facts: &PairFacts, own: (Time, bool), at: Time) -> Reason {
-        let (wire, class) = (&self.wire, facts.class);
-        match self.gate(facts.queue).or_else(|| self.gate(QueueIx::of(class))) {
-            _ if at < own.0 => Reason::until(own.0, Waiting::For(if own.1 { Term::Resending } else { Term::Sending })),
-            _ if facts.next.is_none() => Reason::lasting(Term::Unanswered),
-            _ if facts.is_window_full() => Reason::lasting(Term::Window),
-            _ if at < facts.departure => Reason::until(facts.departure, Waiting::For(Term::Pacing)),
-            _ if self.is_down => Reason::lasting(Term::LinkDown),
-            Some(cause) => Reason::closed(cause),
-            None if at < wire.until => Reason::until(wire.until, wire.waiting_of_pairs(class)),
-            None => Reason::lasting(Term::Unexplained),
+    /// Stores delays of the line for the queue pairs that are due by `now`.
+    #[inline(never)]
+    fn ready(&mut self, pairs: &mut IndexVec<Slot, Option<PairLedger>>, now: Time) {
+        while let Some(&(at, slot)) = self.due.first().filter(|(at, _)| *at <= now) {
+            self.due.pop_first();
+            if let Some(pair) = &mut pairs[slot] {
+                pair.due = Time::NEVER;
+                pair.delays = self.line.delays(pair.facts.class, at);
+            }
+        }
+        self.next_due = self.due.first().map_or(Time::NEVER, |(at, _)| *at);
+    }
+
+    /// Drops the time at which delays are to be stored for the queue pair in `slot`.
+    fn disarm(&mut self, slot: Slot, pair: &mut PairLedger) {
+        if pair.due != Time::NEVER {
+            self.due.remove(&(pair.due, slot));
+            pair.due = Time::NEVER;
         }
     }
 }
 
-impl Transmission {
-    /// Returns the reason for which packets in other queues wait for this frame.
-    fn waiting_of_queues(&self) -> Waiting {
-        match self.frame {
-            OnWire::LinkLocal => Waiting::For(Term::LinkLocal),
-            OnWire::Packet(_, class) => Waiting::Others(class),
-        }
-    }
-
-    /// Returns the reason for which the data of a host's own flow in `class` waits for this frame.
-    fn waiting_of_pairs(&self, class: Class) -> Waiting {
-        Waiting::For(match self.frame {
-            OnWire::LinkLocal => Term::LinkLocal,
-            OnWire::Packet(PacketKind::Ack | PacketKind::Nack, _) => Term::Ack,
-            OnWire::Packet(PacketKind::Cnp | PacketKind::Notice, _) => Term::Cnp,
-            OnWire::Packet(PacketKind::Data, other) if other != class => Term::OtherClass,
-            OnWire::Packet(PacketKind::Data, _) => Term::OtherFlow,
-        })
-    }
+/// Returns the bytes of sums on the heap, without the nodes of the tree.
+fn sums_bytes(sums: &Sums) -> u64 {
+    (sums.len() * size_of::<((PortId, Term, Option<PortId>), Duration)>()) as u64
 }
 
 impl HeapBytes for Ledger {
     fn heap_bytes(&self) -> u64 {
-        let queues = || self.ports.iter().flat_map(|port| &port.queues);
-        let clocks = queues().map(|queue| &queue.clock).chain(self.pairs.iter().flatten().map(|pair| &pair.clock));
-        let of_ports = self.ports.iter().map(|port| port.queues.heap_bytes() + port.wire.passed.heap_bytes());
-        let sums = |sums: &Sums| (sums.len() * size_of::<((PortId, Term, Option<PortId>), Duration)>()) as u64;
-        let flow = |account: &FlowAccount| {
-            size_of::<(FlowId, FlowAccount)>() as u64
-                + account.completion.heap_bytes()
-                + sums(&account.packets)
-                + sums(&account.window)
-                + (account.signals.len() * size_of::<((SignalKind, PortId), Signals)>()) as u64
+        let port = |port: &PortLedger| {
+            let queues = port.queues.iter().map(QueueLedger::heap_bytes).sum::<u64>();
+            let lists = port.queues.heap_bytes() + port.line.wire.passed.heap_bytes();
+            queues + lists + (port.due.len() * size_of::<(Time, Slot)>()) as u64
         };
+        let flow = |account: &Account| size_of::<(FlowId, Account)>() as u64 + account.heap_bytes();
         self.ports.heap_bytes()
-            + of_ports.sum::<u64>()
+            + self.ports.iter().map(port).sum::<u64>()
             + self.pairs.heap_bytes()
-            + clocks.map(Clock::heap_bytes).sum::<u64>()
-            + self.pairs.iter().flatten().map(|pair| sums(&pair.earlier)).sum::<u64>()
-            + self.answered.heap_bytes()
+            + self.pairs.iter().flatten().map(PairLedger::heap_bytes).sum::<u64>()
+            + self.answered.as_ref().map_or(0, Journey::heap_bytes)
             + self.flows.values().map(flow).sum::<u64>()
     }
 }
 
 impl Ledger {
-    pub(crate) fn new(ports: &[PortFacts]) -> Ledger {
-        let port = |facts: &PortFacts| PortLedger {
-            id: facts.id,
-            is_down: false,
-            wire: Transmission { until: Time::ZERO, frame: OnWire::LinkLocal, queue: None, passed: Vec::new() },
-            queues: IndexVec::default(),
-        };
+    pub(crate) fn new(ports: &[PortFacts], follows_acks: bool) -> Ledger {
         Ledger {
-            ports: ports.iter().map(port).collect(),
+            ports: ports.iter().map(|facts| PortLedger::new(facts.id)).collect(),
             pairs: IndexVec::default(),
             flows: BTreeMap::new(),
+            follows_acks,
             answered: None,
         }
     }
 
-    /// Advances all clocks of `port` to `now`.
-    fn advance(&mut self, port: PortIx, now: Time) {
-        self.ports[port].advance(now);
-        for pair in self.pairs.iter_mut().flatten().filter(|pair| pair.facts.port == port) {
-            pair.advance(&self.ports[port], now);
+    /// Advances a port to `now`, and stores its delays for the queue pairs that are due.
+    #[inline]
+    fn advance(&mut self, port: PortIx, now: Time) -> &mut PortLedger {
+        let port = &mut self.ports[port];
+        if port.line.since == now {
+            return port;
+        }
+        if port.next_due <= now {
+            port.ready(&mut self.pairs, now);
+        }
+        port.advance(now);
+        port
+    }
+
+    /// Changes the link or a gate of `port` at `now`, which may hold the queue pairs for which
+    /// `concerns` returns true.
+    fn change(
+        &mut self,
+        port: PortIx,
+        now: Time,
+        concerns: impl Fn(&PairFacts) -> bool,
+        change: impl FnOnce(&mut PortLedger),
+    ) {
+        self.advance(port, now);
+        let (place, pairs) = (&mut self.ports[port], &mut self.pairs);
+        let concerned = |pair: &&mut PairLedger| pair.facts.port == port && concerns(&pair.facts);
+        for pair in pairs.iter_mut().flatten().filter(concerned) {
+            pair.advance(&place.line, place.gate_of(&pair.facts), now);
+        }
+        change(place);
+        for (slot, pair) in pairs.ids().zip(pairs.iter_mut()) {
+            if let Some(pair) = pair.as_mut().filter(concerned) {
+                place.arm(slot, pair);
+            }
         }
     }
 
     /// The link of a port fails or recovers.
     pub(crate) fn link(&mut self, port: PortIx, up: bool, now: Time) {
-        self.advance(port, now);
-        self.ports[port].is_down = !up;
+        self.change(port, now, |_| true, |port| port.line.is_down = !up);
     }
 
     /// The gate of a queue closes or opens.
     pub(crate) fn gate(&mut self, port: PortIx, queue: QueueIx, closed: Option<Cause>, now: Time) {
-        self.advance(port, now);
-        self.ports[port].queue(queue).closed = closed;
+        let concerns = |facts: &PairFacts| facts.queue == queue || QueueIx::of(facts.class) == queue;
+        self.change(port, now, concerns, |port| {
+            port.queues.get_or_default(queue).set_gate(closed.into(), &port.line);
+        });
     }
 
-    /// A packet joins a queue. The time since its journey's end is forwarding time.
-    pub(super) fn join(&mut self, port: PortIx, queue: QueueIx, journey: &mut Journey, now: Time) {
-        let port = &mut self.ports[port];
-        if port.queue(queue).packets == 0 {
-            port.queue(queue).clock.restart(now);
-        }
-        port.advance_queue(queue, now);
-        journey.add(port.id, Term::Forwarding, None, now.since(journey.until));
-        let queue = port.queue(queue);
-        queue.packets += 1;
-        journey.mark = Some(queue.clock.totals());
+    /// A packet of `class` joins a queue. The time since its journey's end is forwarding time.
+    pub(super) fn join(&mut self, port: PortIx, queue: QueueIx, class: Class, journey: &mut Journey, now: Time) {
+        let PortLedger { line, queues, .. } = self.advance(port, now);
+        journey.add(line.port, Term::Forwarding, None, now.since(journey.until));
+        queues.get_or_default(queue).join(class, line);
     }
 
     /// A packet of `class` leaves a queue.
     pub(super) fn leave(&mut self, port: PortIx, queue: QueueIx, class: Class, journey: &mut Journey, now: Time) {
-        let port = &mut self.ports[port];
-        port.advance_queue(queue, now);
-        let id = port.id;
-        let queue = port.queue(queue);
-        if let Some(mark) = journey.mark.take() {
-            queue.packets -= 1;
-            queue.clock.add_to(&mark, class, id, journey);
-        }
+        let PortLedger { line, queues, .. } = self.advance(port, now);
+        queues[queue].leave(class, line, journey);
     }
 
-    /// A frame starts on the wire and ends at `until`.
+    /// A frame starts on the wire and ends at `until`. The frame has passed `queue`, and `passed`
+    /// before, if it is a packet of a queue.
     pub(super) fn start(
         &mut self,
         port: PortIx,
@@ -287,55 +288,74 @@ impl Ledger {
         until: Time,
         now: Time,
     ) {
-        self.advance(port, now);
-        let wire = &mut self.ports[port].wire;
-        (wire.until, wire.frame, wire.queue) = (until, frame, queue);
-        wire.passed.clear();
-        wire.passed.extend_from_slice(passed);
+        let line = &mut self.advance(port, now).line;
+        (line.wire.until, line.wire.frame, line.wire.queue) = (until, frame, queue);
+        line.wire.passed.clear();
+        line.wire.passed.extend_from_slice(passed);
     }
 
-    /// The facts of a queue pair changed.
+    /// The facts of a queue pair may have changed.
     pub(super) fn update_pair(&mut self, slot: Slot, facts: PairFacts, now: Time) {
+        debug_assert!(self.follows_acks || facts.window == u64::MAX, "ACKs open windows: needs_ack_times");
         match self.pairs.get_or_default(slot) {
             Some(pair) if pair.facts.flow == facts.flow => {
-                let port = &self.ports[pair.facts.port];
-                pair.advance(port, now);
-                if pair.facts.port != facts.port {
-                    pair.leave(port.id, now);
+                if pair.needs_update(&facts) {
+                    self.advance_pair(slot, now);
+                    self.set_facts(slot, facts, now);
+                } else {
+                    pair.set_facts(facts);
                 }
-                pair.has_opened = pair.facts.is_window_full() && !facts.is_window_full();
-                pair.facts = facts;
             }
-            place => {
-                *place = Some(PairLedger {
-                    facts,
-                    clock: Clock::new(now),
-                    earlier: Sums::new(),
-                    own: (Time::ZERO, false),
-                    highest: 0,
-                    has_opened: false,
-                });
+            _ => {
+                self.end(slot);
+                self.pairs[slot] = Some(PairLedger::new(facts, now));
+                self.set_facts(slot, facts, now);
             }
         }
     }
 
-    /// A queue pair starts to send packet `psn`, until `until`. Returns the packet's journey, which
-    /// starts with the flow at `start`.
-    pub(super) fn send(&mut self, slot: Slot, psn: Psn, until: Time, start: Time, now: Time) -> Option<Journey> {
-        let pair = self.pairs.get_mut(slot.index())?.as_mut()?;
-        let port = &self.ports[pair.facts.port];
-        pair.advance(port, now);
-        pair.own = (until, psn < pair.highest);
-        pair.highest = pair.highest.max(psn + 1);
-        let mut journey = Journey::new(start);
-        pair.add_to(port.id, &mut journey);
-        Some(journey)
+    /// A queue pair starts to send packet `psn`, until `until`, and has `facts` from then on. Adds
+    /// the time of the queue pair to the packet's journey.
+    pub(super) fn send(
+        &mut self,
+        slot: Slot,
+        (psn, until): (Psn, Time),
+        facts: PairFacts,
+        journey: &mut Journey,
+        now: Time,
+    ) {
+        let Some((pair, port)) = self.advance_pair(slot, now) else { return };
+        pair.send(psn, until);
+        pair.add_to(port.line.port, journey);
+        self.set_facts(slot, facts, now);
+    }
+
+    /// Sets the facts of a queue pair that has advanced to `now`.
+    fn set_facts(&mut self, slot: Slot, facts: PairFacts, now: Time) {
+        self.advance(facts.port, now);
+        let Some(pair) = &mut self.pairs[slot] else { return };
+        if pair.facts.port != facts.port {
+            let before = &mut self.ports[pair.facts.port];
+            before.disarm(slot, pair);
+            pair.leave(before.line.port);
+        }
+        pair.set_facts(facts);
+        self.ports[facts.port].arm(slot, pair);
+    }
+
+    /// Advances a queue pair to `now`. Returns the queue pair and its port.
+    fn advance_pair(&mut self, slot: Slot, now: Time) -> Option<(&mut PairLedger, &mut PortLedger)> {
+        let port = self.pairs.get(slot.index())?.as_ref()?.facts.port;
+        self.advance(port, now);
+        let (pair, port) = (self.pairs[slot].as_mut()?, &mut self.ports[port]);
+        pair.advance(&port.line, port.gate_of(&pair.facts), now);
+        Some((pair, port))
     }
 
     /// A queue pair is finished.
     pub(super) fn end(&mut self, slot: Slot) {
-        if let Some(pair) = self.pairs.get_mut(slot.index()) {
-            *pair = None;
+        if let Some(mut pair) = self.pairs.get_mut(slot.index()).and_then(Option::take) {
+            self.ports[pair.facts.port].disarm(slot, &mut pair);
         }
     }
 
@@ -343,9 +363,9 @@ impl Ledger {
     pub(super) fn deliver(&mut self, flow: FlowId, journey: &Journey, is_last: bool) {
         let account = self.flows.entry(flow).or_default();
         account.delivered += 1;
-        sum(&journey.spans, &mut account.packets);
+        account.packets.add(journey.steps_on_way());
         if is_last {
-            account.completion.clone_from(&journey.spans);
+            account.completion = journey.spans().collect();
         }
     }
 
@@ -356,7 +376,7 @@ impl Ledger {
         if pair.has_opened {
             let account = self.flows.entry(pair.facts.flow).or_default();
             account.openings += 1;
-            sum(&journey.spans, &mut account.window);
+            account.window.add(journey.steps_on_way());
         }
     }
 
@@ -381,29 +401,38 @@ impl Ledger {
 
     /// Removes and returns the account of a flow that is over.
     pub(crate) fn take(&mut self, flow: FlowId) -> FlowAccount {
-        self.flows.remove(&flow).unwrap_or_default()
+        self.flows.remove(&flow).unwrap_or_default().into()
     }
 
     /// Returns the present account of a flow.
     pub(crate) fn account(&self, flow: FlowId) -> FlowAccount {
-        self.flows.get(&flow).cloned().unwrap_or_default()
+        self.flows.get(&flow).cloned().unwrap_or_default().into()
     }
 
-    /// Returns the journey of a packet that waits in `queue`, as if the packet left at `now`.
-    pub(crate) fn waiting(&self, port: PortIx, queue: QueueIx, class: Class, journey: &Journey, now: Time) -> Journey {
-        let port = &self.ports[port];
-        let (mut journey, mut clock) = (journey.clone(), port.queues[queue].clock.clone());
-        clock.advance(now, |at| port.reason_in(queue, at));
-        let mark = journey.mark.take().unwrap_or_default();
-        clock.add_to(&mark, class, port.id, &mut journey);
-        journey
+    /// Returns the journey of a packet that waits in `queue` behind `ahead` packets with journeys,
+    /// as if the packet left at `now`.
+    pub(crate) fn waiting(
+        &self,
+        port: PortIx,
+        (queue, ahead): (QueueIx, usize),
+        class: Class,
+        journey: &Journey,
+        now: Time,
+    ) -> Journey {
+        let PortLedger { line, queues, .. } = &self.ports[port];
+        let (mut line, mut ledger) = (line.clone(), queues[queue].clone());
+        let busy = line.advance(now);
+        if line.passed(queue) {
+            ledger.transmit(line.wire.frame, busy);
+        }
+        ledger.waiting(ahead, class, &line, journey.clone())
     }
 
     /// Returns the journey up to `now` of a packet that a relaying server still forwards to its
     /// queue.
     pub(crate) fn forwarding(&self, port: PortIx, journey: &Journey, now: Time) -> Journey {
         let mut journey = journey.clone();
-        journey.add(self.ports[port].id, Term::Forwarding, None, now.since(journey.until));
+        journey.add(self.ports[port].line.port, Term::Forwarding, None, now.since(journey.until));
         journey
     }
 
@@ -411,43 +440,14 @@ impl Ledger {
     pub(crate) fn sending(&self, slot: Slot, start: Time, now: Time) -> Option<Journey> {
         let mut pair = self.pairs.get(slot.index())?.clone()?;
         let port = &self.ports[pair.facts.port];
-        pair.advance(port, now);
+        pair.advance(&port.line, port.gate_of(&pair.facts), now);
         let mut journey = Journey::new(start);
-        pair.add_to(port.id, &mut journey);
+        pair.add_to(port.line.port, &mut journey);
         Some(journey)
     }
 }
 
-impl PairLedger {
-    fn advance(&mut self, port: &PortLedger, now: Time) {
-        let PairLedger { facts, clock, own, .. } = self;
-        clock.advance(now, |at| port.reason_of(facts, *own, at));
-    }
-
-    /// Closes the account of the port that the queue pair leaves.
-    pub(super) fn leave(&mut self, port: PortId, now: Time) {
-        let mut here = Journey::new(now);
-        self.clock.add_to(&Default::default(), self.facts.class, port, &mut here);
-        add(&here.spans, &mut self.earlier);
-        self.clock = Clock::new(now);
-    }
-
-    /// Adds the time of the queue pair to `journey`.
-    fn add_to(&self, port: PortId, journey: &mut Journey) {
-        for ((port, term, root), length) in &self.earlier {
-            journey.add(*port, *term, *root, *length);
-        }
-        self.clock.add_to(&Default::default(), self.facts.class, port, journey);
-    }
-}
-
-/// Adds spans to `sums`, from the first transmission on.
-fn sum(spans: &[Span], sums: &mut Sums) {
-    let on_wire = spans.iter().position(|span| span.term == Term::Serialisation).unwrap_or(spans.len());
-    add(&spans[on_wire..], sums);
-}
-
-fn add(spans: &[Span], sums: &mut Sums) {
+fn add(spans: impl Iterator<Item = Span>, sums: &mut Sums) {
     for span in spans {
         *sums.entry((span.port, span.term, span.root)).or_default() += span.length;
     }

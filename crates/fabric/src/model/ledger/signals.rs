@@ -64,16 +64,16 @@ pub(super) fn count(sums: &mut SignalSums, kind: SignalKind, port: PortId, at: T
 pub(super) fn count_answer(sums: &mut SignalSums, signal: CongestionSignal, journey: &Journey) {
     match signal {
         CongestionSignal::Load(hop) => {
-            if let Some((port, at)) = journey.stamped.get(hop) {
+            if let Some((port, at)) = journey.stamped().get(hop) {
                 count(sums, SignalKind::Load, *port, *at, Duration::ZERO);
             }
         }
         CongestionSignal::Delay => {
-            let total: Duration = journey.spans.iter().map(|span| span.length).sum();
+            let total: Duration = journey.spans().map(|span| span.length).sum();
             let mut at = Time::from_ps(journey.until.ps() - total.ps());
-            let on_wire = journey.spans.iter().position(|span| span.term == Term::Serialisation);
+            let on_wire = journey.spans().position(|span| span.term == Term::Serialisation);
             let mut waited = Duration::ZERO;
-            for (index, span) in journey.spans.iter().enumerate() {
+            for (index, span) in journey.spans().enumerate() {
                 let is_behind = on_wire.is_some_and(|first| index > first);
                 match span.term {
                     Term::Serialisation if waited > Duration::ZERO => {

@@ -1,7 +1,9 @@
 //! Tests of the ledger: sequences of events with sums calculated by hand. Times are in ps.
 
 use super::*;
+use crate::frame::PacketKind;
 use crate::testing::{fabric, star};
+use proptest::prelude::*;
 
 const PORT: PortIx = PortIx(0);
 const DATA: Class = Class(3);
@@ -9,11 +11,15 @@ const QUEUE: QueueIx = QueueIx(3);
 
 /// Returns the ledger of a host with one port.
 fn ledger() -> Ledger {
-    Ledger::new(fabric(star(2)).wiring.ports_of(crate::ids::NodeId(0)))
+    Ledger::new(fabric(star(2)).wiring.ports_of(crate::ids::NodeId(0)), true)
 }
 
 fn at(ps: u64) -> Time {
     Time::from_ps(ps)
+}
+
+fn journey(start: u64) -> Journey {
+    Journey::new(at(start))
 }
 
 fn packet(kind: PacketKind, class: u8) -> OnWire {
@@ -26,7 +32,7 @@ fn because(root: u32) -> Option<Cause> {
 
 /// Returns terms with their roots and lengths.
 fn spans(journey: &Journey) -> Vec<(Term, Option<u32>, u64)> {
-    journey.spans.iter().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
+    journey.spans().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
 }
 
 /// A packet waits in queue 3 from 100 to 1000. Of several simultaneous reasons, the first in the
@@ -37,7 +43,7 @@ fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
     // When the packet arrives, a frame of its own queue is on the wire, until 150.
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(QUEUE), &[], at(150), at(50));
     let mut journey = Journey::new(at(100));
-    ledger.join(PORT, QUEUE, &mut journey, at(100));
+    ledger.join(PORT, QUEUE, DATA, &mut journey, at(100));
     // The gate closes meanwhile. From 150 on, the gate counts, whatever else is on the wire, except
     // while the link is down.
     ledger.gate(PORT, QUEUE, because(7), at(120));
@@ -77,8 +83,8 @@ fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
 fn a_frame_counts_for_every_queue_that_it_passed() {
     let mut ledger = ledger();
     let [mut one, mut other] = [Journey::new(at(0)), Journey::new(at(0))];
-    ledger.join(PORT, QueueIx(8), &mut one, at(0));
-    ledger.join(PORT, QueueIx(9), &mut other, at(0));
+    ledger.join(PORT, QueueIx(8), DATA, &mut one, at(0));
+    ledger.join(PORT, QueueIx(9), DATA, &mut other, at(0));
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(QUEUE), &[QueueIx(8)], at(10), at(0));
     ledger.leave(PORT, QueueIx(8), DATA, &mut one, at(10));
     ledger.leave(PORT, QueueIx(9), DATA, &mut other, at(10));
@@ -92,13 +98,13 @@ fn a_packet_waits_from_its_arrival_on() {
     let mut ledger = ledger();
     let [mut one, mut other, mut late] = [0, 30, 200].map(|start| Journey::new(at(start)));
     ledger.gate(PORT, QUEUE, because(7), at(0));
-    ledger.join(PORT, QUEUE, &mut one, at(0));
-    ledger.join(PORT, QUEUE, &mut other, at(30));
+    ledger.join(PORT, QUEUE, DATA, &mut one, at(0));
+    ledger.join(PORT, QUEUE, DATA, &mut other, at(30));
     ledger.gate(PORT, QUEUE, None, at(50));
     ledger.leave(PORT, QUEUE, DATA, &mut one, at(50));
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(QUEUE), &[], at(60), at(50));
     ledger.leave(PORT, QUEUE, DATA, &mut other, at(60));
-    ledger.join(PORT, QUEUE, &mut late, at(200));
+    ledger.join(PORT, QUEUE, DATA, &mut late, at(200));
     ledger.leave(PORT, QUEUE, DATA, &mut late, at(200));
     assert_eq!(spans(&one), [(Term::Paused, Some(7), 50)]);
     assert_eq!(spans(&other), [(Term::OwnQueue, None, 10), (Term::Paused, Some(7), 20)]);
@@ -109,7 +115,7 @@ fn a_packet_waits_from_its_arrival_on() {
 fn a_server_takes_time_to_bring_a_packet_to_its_queue() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(100));
-    ledger.join(PORT, QUEUE, &mut journey, at(140));
+    ledger.join(PORT, QUEUE, DATA, &mut journey, at(140));
     assert_eq!(spans(&journey), [(Term::Forwarding, None, 40)]);
     assert_eq!(spans(&ledger.forwarding(PORT, &Journey::new(at(10)), at(25))), [(Term::Forwarding, None, 15)]);
 }
@@ -119,9 +125,9 @@ fn a_server_takes_time_to_bring_a_packet_to_its_queue() {
 fn the_journey_of_a_waiting_packet_can_be_read() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(0));
-    ledger.join(PORT, QUEUE, &mut journey, at(0));
+    ledger.join(PORT, QUEUE, DATA, &mut journey, at(0));
     ledger.gate(PORT, QUEUE, because(7), at(0));
-    assert_eq!(spans(&ledger.waiting(PORT, QUEUE, DATA, &journey, at(40))), [(Term::Paused, Some(7), 40)]);
+    assert_eq!(spans(&ledger.waiting(PORT, (QUEUE, 0), DATA, &journey, at(40))), [(Term::Paused, Some(7), 40)]);
     ledger.leave(PORT, QUEUE, DATA, &mut journey, at(90));
     assert_eq!(spans(&journey), [(Term::Paused, Some(7), 90)]);
 }
@@ -145,9 +151,8 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.start(PORT, packet(PacketKind::Notice, 0), Some(QueueIx(0)), &[], at(10), at(6));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(15), at(10));
     // The sender sends new data for 20. Then all packets are sent.
-    ledger.send(Slot(2), 0, at(35), at(0), at(15));
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(35), at(15));
-    ledger.update_pair(Slot(2), facts(None, 100, 15), at(15));
+    ledger.send(Slot(2), (0, at(35)), facts(None, 100, 15), &mut journey(0), at(15));
     // The sender has nothing to send for 25, has a full window for 30, and is paced for 35. The
     // gate is closed from 20 on.
     ledger.gate(PORT, QUEUE, because(7), at(20));
@@ -162,7 +167,8 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.link(PORT, true, at(225));
     ledger.gate(PORT, QUEUE, None, at(225));
     // The sender retransmits for 60.
-    let journey = ledger.send(Slot(2), 0, at(285), at(0), at(225)).unwrap();
+    let mut journey = journey(0);
+    ledger.send(Slot(2), (0, at(285)), facts(None, 999, 285), &mut journey, at(225));
     let expected = [
         (Term::Sending, None, 20),
         (Term::Unanswered, None, 25),
@@ -236,7 +242,9 @@ fn signals(count: u64, first: u64, last: u64, waited: u64) -> Signals {
 fn marks_and_notices_count_by_port() {
     let (mut receiver, mut sender) = (ledger(), ledger());
     for marked in [Some((PortId(1), at(40))), None, Some((PortId(1), at(30))), Some((PortId(2), at(9)))] {
-        receiver.count_mark(FlowId(5), &Journey { marked, ..Journey::new(at(0)) });
+        let mut journey = journey(0);
+        journey.marked = marked;
+        receiver.count_mark(FlowId(5), &journey);
     }
     sender.count_notice(FlowId(5), PortId(1), at(7));
     sender.count_notice(FlowId(5), PortId(1), at(8));
@@ -254,8 +262,10 @@ fn marks_and_notices_count_by_port() {
 #[test]
 fn a_load_counts_for_the_port_that_stamped_it() {
     let mut ledger = ledger();
-    let stamped = vec![(PortId(3), at(10)), (PortId(4), at(20))];
-    let journey = Journey { stamped, ..Journey::new(at(0)) };
+    let mut journey = journey(0);
+    for (port, time) in [(3, 10), (4, 20)] {
+        journey.stamp(PortId(port), at(time));
+    }
     for hop in [1, 0, 1, 2] {
         ledger.count_signal(FlowId(5), CongestionSignal::Load(hop), &journey);
     }
@@ -333,7 +343,7 @@ fn a_journey_can_be_cut_short() {
 fn waiting_of_a_sender_counts_at_the_port_where_it_waits() {
     let fabric = fabric(star(2));
     let ports = fabric.wiring.ports_of(crate::ids::NodeId(2));
-    let mut ledger = Ledger::new(ports);
+    let mut ledger = Ledger::new(ports, true);
     let here = |port| PairFacts { port, ..facts(Some(0), 0, 0) };
     ledger.gate(PortIx(0), QueueIx(3), because(7), at(0));
     ledger.update_pair(Slot(0), here(PortIx(0)), at(0));
@@ -341,9 +351,185 @@ fn waiting_of_a_sender_counts_at_the_port_where_it_waits() {
     ledger.link(PortIx(1), false, at(30));
     ledger.link(PortIx(1), true, at(50));
     ledger.update_pair(Slot(0), here(PortIx(0)), at(50));
-    let journey = ledger.send(Slot(0), 0, at(80), at(0), at(60)).unwrap();
-    let found: Vec<_> = journey.spans.iter().map(|span| (span.port, span.term, span.length.ps())).collect();
+    let mut journey = journey(0);
+    ledger.send(Slot(0), (0, at(80)), here(PortIx(0)), &mut journey, at(60));
+    let found: Vec<_> = journey.spans().map(|span| (span.port, span.term, span.length.ps())).collect();
     let [first, second] = [ports[0].id, ports[1].id];
     assert_eq!(found, [(first, Term::Paused, 30), (second, Term::LinkDown, 20), (first, Term::Paused, 10)]);
     assert_eq!(journey.until, at(60));
+}
+
+/// Time by reason and root, in ps.
+type Waits = BTreeMap<(Term, Option<PortId>), u64>;
+
+/// Reference of the ledger of one port: visits everything that waits, from change to change.
+#[derive(Default)]
+struct Reference {
+    now: Time,
+    is_down: bool,
+    until: Time,
+    frame: Option<OnWire>,
+    /// Queues that the frame on the wire passed.
+    passed: Vec<QueueIx>,
+    gates: BTreeMap<QueueIx, Cause>,
+    packets: Vec<(QueueIx, Class, Waits)>,
+    /// Facts, end of own data on the wire, true if that data is a retransmission, and times.
+    pairs: [Option<(PairFacts, Time, bool, Waits)>; 2],
+    /// One more than the highest packet that each queue pair sent.
+    highest: [Psn; 2],
+}
+
+impl Reference {
+    /// A frame that passed `passed` starts on the wire.
+    fn start(&mut self, ledger: &mut Ledger, frame: OnWire, passed: &[QueueIx], until: Time) {
+        (self.frame, self.until, self.passed) = (Some(frame), until, passed.to_vec());
+        let (queue, before) = passed.split_first().map_or((None, passed), |(queue, before)| (Some(*queue), before));
+        ledger.start(PORT, frame, queue, before, until, self.now);
+    }
+
+    fn advance(&mut self, now: Time) {
+        while self.now < now {
+            let ends = self.pairs.iter().flatten().flat_map(|(facts, own, ..)| [facts.departure, *own]);
+            let end = ends.chain([self.until]).filter(|end| *end > self.now).min().unwrap_or(now).min(now);
+            let length = (end - self.now).ps();
+            let mut packets = std::mem::take(&mut self.packets);
+            for (queue, class, waits) in &mut packets {
+                *waits.entry(self.reason_in(*queue, *class)).or_default() += length;
+            }
+            self.packets = packets;
+            let mut pairs = std::mem::take(&mut self.pairs);
+            for (facts, own, resends, waits) in pairs.iter_mut().flatten() {
+                *waits.entry(self.reason_of(facts, *own, *resends)).or_default() += length;
+            }
+            (self.pairs, self.now) = (pairs, end);
+        }
+    }
+
+    fn closed(cause: &Cause) -> (Term, Option<PortId>) {
+        if cause.for_order { (Term::Order, None) } else { (Term::Paused, Some(cause.root)) }
+    }
+
+    fn reason_in(&self, queue: QueueIx, class: Class) -> (Term, Option<PortId>) {
+        let frame = self.frame.filter(|_| self.now < self.until);
+        match (frame, self.gates.get(&queue)) {
+            _ if self.is_down => (Term::LinkDown, None),
+            (Some(_), _) if self.passed.contains(&queue) => (Term::OwnQueue, None),
+            (_, Some(cause)) => Self::closed(cause),
+            (Some(OnWire::LinkLocal), None) => (Term::LinkLocal, None),
+            (Some(OnWire::Packet(_, other)), None) if other == class => (Term::OtherQueue, None),
+            (Some(OnWire::Packet(_, Class::CONTROL)), None) => (Term::ControlClass, None),
+            (Some(OnWire::Packet(..)), None) => (Term::OtherClass, None),
+            (None, None) => (Term::Unexplained, None),
+        }
+    }
+
+    fn reason_of(&self, facts: &PairFacts, own: Time, resends: bool) -> (Term, Option<PortId>) {
+        let gate = self.gates.get(&facts.queue).or_else(|| self.gates.get(&QueueIx::of(facts.class)));
+        match (self.frame.filter(|_| self.now < self.until), gate) {
+            _ if self.now < own => (if resends { Term::Resending } else { Term::Sending }, None),
+            _ if facts.next.is_none() => (Term::Unanswered, None),
+            _ if facts.is_window_full() => (Term::Window, None),
+            _ if self.now < facts.departure => (Term::Pacing, None),
+            _ if self.is_down => (Term::LinkDown, None),
+            (_, Some(cause)) => Self::closed(cause),
+            (Some(OnWire::LinkLocal), None) => (Term::LinkLocal, None),
+            (Some(OnWire::Packet(PacketKind::Ack | PacketKind::Nack, _)), None) => (Term::Ack, None),
+            (Some(OnWire::Packet(PacketKind::Cnp | PacketKind::Notice, _)), None) => (Term::Cnp, None),
+            (Some(OnWire::Packet(PacketKind::Data, other)), None) if other == facts.class => (Term::OtherFlow, None),
+            (Some(OnWire::Packet(PacketKind::Data, _)), None) => (Term::OtherClass, None),
+            (None, None) => (Term::Unexplained, None),
+        }
+    }
+}
+
+/// Returns the time in a journey by reason and root.
+fn waits(journey: &Journey) -> Waits {
+    let mut waits = Waits::new();
+    for span in journey.spans() {
+        *waits.entry((span.term, span.root)).or_default() += span.length.ps();
+    }
+    waits
+}
+
+proptest! {
+    /// Any sequence of events at a port gives the same times as a visit to everything that waits.
+    #[test]
+    fn sums_of_the_line_give_the_time_of_each_waiter(
+        events in prop::collection::vec((0u64..30, 0u8..9, 0u16..4, 0u8..4, 1u64..40), 1..120),
+    ) {
+        let (mut ledger, mut reference) = (ledger(), Reference::default());
+        let mut journeys: Vec<Journey> = Vec::new();
+        let kinds = [PacketKind::Data, PacketKind::Ack, PacketKind::Cnp, PacketKind::Data];
+        for (wait, event, queue, choice, length) in events {
+            let now = reference.now + Duration::from_ps(wait);
+            reference.advance(now);
+            let (queue, class) = (QueueIx([0, 3, 4, 11][usize::from(queue)]), Class([0, 3, 4, 3][usize::from(queue)]));
+            let (slot, until) = (Slot(u32::from(choice % 2)), now + Duration::from_ps(length));
+            let is_idle = !reference.is_down && reference.until <= now;
+            match event {
+                0 | 1 => {
+                    let mut journey = Journey::new(now);
+                    ledger.join(PORT, queue, class, &mut journey, now);
+                    journeys.push(journey);
+                    reference.packets.push((queue, class, Waits::new()));
+                }
+                2 => {
+                    let first = reference.packets.iter().position(|(other, ..)| *other == queue);
+                    let Some((at, (_, class, expected))) = first.map(|at| (at, reference.packets.remove(at))) else {
+                        continue;
+                    };
+                    let mut journey = journeys.remove(at);
+                    prop_assert_eq!(&waits(&ledger.waiting(PORT, (queue, 0), class, &journey, now)), &expected);
+                    ledger.leave(PORT, queue, class, &mut journey, now);
+                    prop_assert_eq!(waits(&journey), expected);
+                }
+                3 | 4 if is_idle => {
+                    let passed = [queue, QueueIx(12)];
+                    let frame = packet(kinds[usize::from(choice)], class.0);
+                    reference.start(&mut ledger, frame, &passed[..usize::from(event) - 2], until);
+                }
+                5 if is_idle => reference.start(&mut ledger, OnWire::LinkLocal, &[], until),
+                6 => {
+                    let causes = [None, because(1), because(2), Some(Cause::order(PortId(0)))];
+                    let cause = causes[usize::from(choice)].filter(|_| !reference.gates.contains_key(&queue));
+                    ledger.gate(PORT, queue, cause, now);
+                    reference.gates.remove(&queue);
+                    reference.gates.extend(cause.map(|cause| (queue, cause)));
+                }
+                7 if choice == 0 => {
+                    reference.is_down = !reference.is_down;
+                    ledger.link(PORT, !reference.is_down, now);
+                }
+                7 => {
+                    let next = (choice > 1).then_some(1);
+                    let facts = PairFacts { queue, class, ..facts(next, 980 + length, now.ps() + length) };
+                    let facts = if choice == 3 { PairFacts { in_flight: 0, ..facts } } else { facts };
+                    ledger.update_pair(slot, facts, now);
+                    match &mut reference.pairs[slot.index()] {
+                        Some((known, ..)) => *known = facts,
+                        place => *place = Some((facts, Time::ZERO, false, Waits::new())),
+                    }
+                }
+                8 if is_idle => {
+                    let Some((mut facts, ..)) = reference.pairs[slot.index()] else { continue };
+                    facts.departure = until + Duration::from_ps(5 * u64::from(choice));
+                    reference.start(&mut ledger, packet(PacketKind::Data, facts.class.0), &[], until);
+                    let (psn, mut journey) = (Psn::from(choice), Journey::new(Time::ZERO));
+                    ledger.send(slot, (psn, until), facts, &mut journey, now);
+                    let highest = &mut reference.highest[slot.index()];
+                    let resends = psn < std::mem::replace(highest, (psn + 1).max(*highest));
+                    if let Some((known, own, resent, expected)) = &mut reference.pairs[slot.index()] {
+                        prop_assert_eq!(&waits(&journey), &*expected);
+                        (*known, *own, *resent) = (facts, until, resends);
+                    }
+                }
+                _ => {}
+            }
+            for (slot, pair) in reference.pairs.iter().enumerate() {
+                let Some((.., expected)) = pair else { continue };
+                let journey = ledger.sending(Slot(slot as u32), Time::ZERO, now).unwrap();
+                prop_assert_eq!(&waits(&journey), expected);
+            }
+        }
+    }
 }

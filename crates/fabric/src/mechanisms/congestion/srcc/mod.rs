@@ -324,6 +324,10 @@ impl CongestionOptions for SrccConfig {
         self.base.options().needs_hops()
     }
 
+    fn needs_ack_times(&self) -> bool {
+        self.base.options().needs_ack_times()
+    }
+
     fn sends_cnps(&self, line_rate: Rate) -> bool {
         self.base.options().sends_cnps(line_rate)
     }
