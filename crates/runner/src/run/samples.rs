@@ -17,16 +17,19 @@ fn ingress_queues(
 ) -> impl Iterator<Item = IngressRow> + use<'_> {
     (0..CLASSES as u8).map(Class).filter_map(move |class| {
         let bytes = switch.ingress_occupancy(port, class);
-        let threshold_bytes = switch.threshold(port, class);
-        (bytes > 0).then(|| IngressRow {
-            time_ps: now,
-            node: node.into(),
-            port: port.0,
-            class: class.0,
-            bytes,
-            threshold_bytes,
+        (bytes > 0).then(|| {
+            let threshold_bytes = switch.threshold(port, class);
             // A queue without a threshold uses no headroom, even if its port does.
-            headroom_bytes: threshold_bytes.map_or(0, |_| switch.headroom(port, class)),
+            let headroom_bytes = threshold_bytes.map_or(0, |_| switch.headroom(port, class));
+            IngressRow {
+                time_ps: now,
+                node: node.into(),
+                port: port.0,
+                class: class.0,
+                bytes,
+                threshold_bytes,
+                headroom_bytes,
+            }
         })
     })
 }
