@@ -254,7 +254,10 @@ def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, ty
 
 @app.command()
 def compare(old: Path, new: Path) -> None:
-    """Compare two saved measurements. Verdicts use ratios to the former kernel, which do not drift with machine speed."""
+    """Compare two saved measurements.
+
+    Verdicts use ratios to the former kernel, which do not drift with machine speed.
+    """
     before, after = load(old), load(new)
     rows = []
     for name in sorted(before.keys() & after.keys()):
@@ -278,7 +281,7 @@ def compare(old: Path, new: Path) -> None:
             )
         )
     show(
-        "CPU ns per packet-hop, ratio to the former kernel, MiB, events per packet-hop; noise: ranges of ratios overlap",
+        "CPU ns per packet-hop, ratio to former kernel, MiB, events per packet-hop; noise: ranges of ratios overlap",
         "scenario | ns: old | new | change | ratio: old | new | change | verdict | "
         "MiB: old | new | events: old | new | trajectory",
         rows,
