@@ -10,7 +10,8 @@ pub(crate) use crate::fixtures::{at_us, flow, star};
 use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::record::{Records, Stamp, Telemetry};
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
-use crate::ids::{Class, FlowId, NodeId, PortIx};
+use crate::ids::{Class, FlowId, NodeId, PortIx, QueueIx};
+use crate::model::fifo::Frames;
 use crate::model::io::NodeIo;
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
@@ -132,6 +133,12 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
 /// Returns a queued data packet of `class` with `bytes` on the wire and in buffers.
 pub(crate) fn queued(class: u8, bytes: u16) -> QueuedPacket {
     QueuedPacket::new(frame(class, bytes), PortIx(0), Time::ZERO)
+}
+
+/// Adds a data packet of `bytes` to `queue`, which is that of a class.
+pub(crate) fn enqueue(port: &mut Port, queue: u16, bytes: u16, frames: &mut Frames) {
+    let place = frames.put(queued(queue as u8, bytes));
+    port.enqueue(QueueIx(queue), place, frames);
 }
 
 /// Returns the context of a data packet from `ingress` to port 0. Leaks the packet's frame, because

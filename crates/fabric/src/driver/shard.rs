@@ -20,7 +20,7 @@ use crate::driver::wire::{LinkFaults, Outbox, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame};
 use crate::ids::{FlowId, NodeId, PortIx};
-use crate::model::fifo::Frames;
+use crate::model::fifo::{Frames, Place};
 use crate::model::host::Endpoint;
 use crate::model::node::Node;
 use crate::model::port::{Port, WireIx};
@@ -41,6 +41,8 @@ const ROOM: usize = 256;
 /// Wires, pending events, outboxes and observations of a shard.
 pub(crate) struct ShardIo {
     pub(super) wires: Vec<Wire>,
+    /// Wires that end at each node. They are numbered in the order of the node's ports.
+    wires_of: Vec<Range<u32>>,
     pub(super) agenda: Agenda,
     /// Next arrival on each wire of the visited node.
     arrivals: Tournament,
@@ -49,14 +51,21 @@ pub(crate) struct ShardIo {
 }
 
 impl ShardIo {
+    /// Returns the wires that end at `node`.
+    #[inline(always)]
+    fn wires_of(&self, node: u32) -> Range<usize> {
+        let Range { start, end } = self.wires_of[node as usize];
+        start as usize..end as usize
+    }
+
     /// Puts a frame on a wire.
     #[inline(always)]
-    fn carry(&mut self, wire: WireIx, packet: &QueuedPacket, arrival: WireArrival, frames: &mut Frames) {
+    fn carry(&mut self, wire: WireIx, place: Place, arrival: WireArrival, frames: &mut Frames) {
         let wire = &mut self.wires[wire_index(wire) as usize];
         if wire.begins(self.agenda.epoch_of(arrival.at)) {
             self.agenda.expect(wire.node, arrival.at);
         }
-        wire.push(packet, arrival, frames);
+        wire.push(place, arrival, frames);
     }
 
     /// Returns the rank of the first arrival on `wire`; [`Tournament::OUT`] if no frame arrives
@@ -102,6 +111,13 @@ impl Shard {
             }
             node
         };
+        let wires_of = |id: &NodeId| match fabric.wiring.ports_of(*id) {
+            [] => 0..0,
+            [first, others @ ..] => {
+                let first = wire_index(layout.port(first.id).wire);
+                first..first + 1 + others.len() as u32
+            }
+        };
         let mut shard = Shard {
             nodes: members.iter().map(node).collect(),
             is_plain: None,
@@ -109,6 +125,7 @@ impl Shard {
             frames: Frames::with_room(2 * ROOM * ports.len()),
             io: ShardIo {
                 wires: ports.into_iter().map(wire).collect(),
+                wires_of: members.iter().map(wires_of).collect(),
                 agenda: Agenda::new(members.len(), epoch(fabric)),
                 arrivals: Tournament::default(),
                 outboxes: (0..layout.shards).map(|_| Outbox::default()).collect(),
@@ -158,8 +175,7 @@ impl Shard {
 
     /// Returns the time of the next event; [`Time::NEVER`] if none is pending.
     pub(crate) fn next_event(&self) -> Time {
-        let ShardIo { agenda, wires, .. } = &self.io;
-        agenda.next_event(|node| next_arrival(&wires[wires_of(&self.nodes[node as usize])], &self.frames))
+        self.io.agenda.next_event(|node| next_arrival(&self.io.wires[self.io.wires_of(node)], &self.frames))
     }
 
     /// Returns a time that no node has passed.
@@ -220,8 +236,8 @@ impl Shard {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            let packet = QueuedPacket::new(frame, PortIx::NONE, arrival.at);
-            self.io.carry(layout.port(port).wire, &packet, arrival, &mut self.frames);
+            let place = self.frames.put(QueuedPacket::new(frame, PortIx::NONE, arrival.at));
+            self.io.carry(layout.port(port).wire, place, arrival, &mut self.frames);
         }
     }
 
@@ -258,8 +274,8 @@ impl Shard {
                 while handled < most
                     && let Some(node) = handler.env.sink.io.agenda.next_node(from)
                 {
-                    handled += handler.visit(node);
                     from = node + 1;
+                    handled += handler.visit(node);
                 }
                 if !handler.env.sink.io.agenda.close() {
                     break;
@@ -306,7 +322,7 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
         let node = &mut nodes[index as usize];
         env.sink.node = index;
         let io = &mut *env.sink.io;
-        let (start, wires) = (io.agenda.start, wires_of(node));
+        let (start, wires) = (io.agenda.start, io.wires_of(index));
         let mut arrivals = std::mem::take(&mut io.arrivals);
         io.agenda.begin_visit(index);
         arrivals.begin(io.wires[wires.clone()].iter().map(|wire| io.first_arrival(wire, env.frames)));
@@ -323,14 +339,15 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
             (env.now, env.sink.now) = (now, now);
             if arrival < wake_up {
                 let wire = &mut io.wires[wires.start + ix.index()];
-                let mut packet = wire.pop(env.frames);
-                io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), packet.frame.digest());
+                let place = wire.pop(env.frames);
+                let frame = &env.frames[place].frame;
+                io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
                 let faults = wire.faults.as_mut().filter(|_| !PLAIN);
-                let lost = faults.and_then(|faults| faults.loss_of(&packet.frame, wire.port, now, env.fabric));
+                let lost = faults.and_then(|faults| faults.loss_of(frame, wire.port, now, env.fabric));
                 arrivals.change(ix.index(), io.first_arrival(&io.wires[wires.start + ix.index()], env.frames));
                 match lost {
-                    None => node.arrive(&mut packet, env),
-                    Some(cause) => node.arrive_lost(ix, &packet.frame, cause, env),
+                    None => node.arrive(place, env),
+                    Some(cause) => node.arrive_lost(ix, place, cause, env),
                 }
             } else {
                 io.agenda.take();
@@ -378,13 +395,6 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
     }
 }
 
-/// Returns the wires that end at `node`. They are numbered in the order of the node's ports.
-#[inline(always)]
-fn wires_of(node: &Node) -> Range<usize> {
-    let first = node.io.ports.first().map_or(0, |port| wire_index(port.wires.wire) as usize);
-    first..first + node.io.ports.len()
-}
-
 /// Returns the time of the next arrival on `wires`; [`Time::NEVER`] if there is none.
 fn next_arrival(wires: &[Wire], frames: &Frames) -> Time {
     wires.iter().filter_map(|wire| wire.next(frames)).map(|next| next.at).min().unwrap_or(Time::NEVER)
@@ -404,25 +414,26 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
     const PLAIN: bool = PLAIN;
 
     #[inline(always)]
-    fn transmit(&mut self, port: &Port, packet: &QueuedPacket, records: &Records, frames: &mut Frames) {
+    fn transmit(&mut self, port: &Port, place: Place, records: &Records, frames: &mut Frames) {
+        let frame = &frames[place].frame;
         let observations = &mut self.io.observations;
         observations.totals.packet_hops += 1;
-        if let Body::Control(control) = &packet.frame.body {
+        if let Body::Control(control) = &frame.body {
             observations.count_control(control);
         }
         if !PLAIN && observations.trace.is_on(self.now) {
-            let record = || records.copy(packet.frame.record).map(Box::new);
-            observations.trace.add_sent(self.now, port.id, &packet.frame, port.busy_until, record, self.fabric);
+            let record = || records.copy(frame.record).map(Box::new);
+            observations.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
         }
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.wires.peer_wire {
-            Some(wire) => self.io.carry(wire, packet, arrival, frames),
+            Some(wire) => self.io.carry(wire, place, arrival, frames),
             None => {
                 let ports = &self.fabric.wiring.ports;
                 let peer = ports[port.id].peer;
                 let shard = self.layout.node(ports[peer].node).shard;
-                self.io.outboxes[shard as usize].frames.push((peer, arrival, packet.frame));
+                self.io.outboxes[shard as usize].frames.push((peer, arrival, frames.take(place).frame));
             }
         }
     }

@@ -1,12 +1,11 @@
 //! Links between nodes: frames in flight, link errors and failures.
 
 use crate::contract::PortFacts;
-use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::frame::Frame;
 use crate::frame::record::Record;
 use crate::ids::{PortId, PortIx};
-use crate::model::fifo::{Fifo, Frames};
+use crate::model::fifo::{Fifo, Frames, Place};
 use crate::model::port::WireIx;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
@@ -41,10 +40,11 @@ impl Wire {
 
     /// Puts a frame on the wire.
     #[inline(always)]
-    pub(super) fn push(&mut self, packet: &QueuedPacket, arrival: WireArrival, frames: &mut Frames) {
-        let arriving = self.frames.push(packet, frames);
+    pub(super) fn push(&mut self, place: Place, arrival: WireArrival, frames: &mut Frames) {
+        let arriving = &mut frames[place];
         (arriving.at, arriving.note) = (arrival.at, arrival.burst_age);
-        (arriving.ingress, arriving.ingress_class) = (self.ix, packet.frame.class());
+        (arriving.ingress, arriving.ingress_class) = (self.ix, arriving.frame.class());
+        self.frames.push(place, frames);
     }
 
     /// Notes that the frame pushed next arrives in `epoch`. Returns true if no frame on the wire
@@ -54,16 +54,19 @@ impl Wire {
         self.is_empty() | (std::mem::replace(&mut self.epoch, epoch as u32) != epoch as u32)
     }
 
-    /// Takes the next frame to arrive.
+    /// Takes the next frame to arrive off the wire.
     #[inline(always)]
-    pub(super) fn pop(&mut self, frames: &mut Frames) -> QueuedPacket {
-        QueuedPacket { note: 0, ..self.frames.pop(frames) }
+    pub(super) fn pop(&mut self, frames: &mut Frames) -> Place {
+        let place = self.frames.pop(frames);
+        frames[place].note = 0;
+        place
     }
 
     /// Returns the next arrival.
     #[inline(always)]
     pub(super) fn next(&self, frames: &Frames) -> Option<WireArrival> {
         let first = self.frames.front(frames)?;
+        self.frames.prefetch_second(frames);
         Some(WireArrival { at: first.at, burst_age: first.note })
     }
 

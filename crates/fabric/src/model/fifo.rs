@@ -1,40 +1,51 @@
-//! Queues of frames, with their memory in one pool.
+//! Queues of frames, with all frames in one pool.
 //!
-//! The pool consists of chunks. A queue holds as many chunks as its frames need, and none while it
-//! is empty. A chunk that one queue freed is the next to be reused. Memory thus follows the number
-//! of frames, and the next write mostly hits a cache near the core.
+//! A frame keeps its place in the pool while it passes queues and wires: these are lists of places.
+//! So a frame's way through a switch touches one cache line of the frame. A place that was freed is
+//! the next to be reused, and mostly still in a cache near the core.
 
 use crate::contract::packet::QueuedPacket;
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::pages::prefer_large;
 use backwater_engine::prefetch::prefetch;
-
-/// Items per chunk.
-const CHUNK: u32 = 8;
+use std::ops::{Index, IndexMut};
 
 /// Pools with room for at least this many items use large pages from the start. Smaller pools touch
 /// little of their room.
 const LARGE: usize = 1 << 18;
 
-/// Position of an item in its pool. The chunk's number is the position divided by [`CHUNK`].
-type Position = u32;
+/// Place of an item in its pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
 
-/// Pool of the frames in all queues of a shard.
+/// No place in a pool.
+const NOWHERE: Place = Place(u32::MAX);
+
+/// Pool of the frames in all queues and on all wires of a shard.
 pub type Frames = Pool<QueuedPacket>;
+
+const _: () = assert!(size_of::<Slot<QueuedPacket>>() == 64);
 
 /// Memory of many queues.
 #[derive(Debug)]
 pub struct Pool<T> {
-    items: Vec<T>,
-    /// Next chunk of the same queue, per chunk.
-    next: Vec<u32>,
-    /// Chunks that belong to no queue.
-    free: Vec<u32>,
+    slots: Vec<Slot<T>>,
+    /// First free slot; the others follow.
+    free: Place,
+}
+
+/// An item and its successor: a cache line, if the item is a frame.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Slot<T> {
+    item: T,
+    /// Next item of the same queue, or next free slot.
+    next: Place,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Pool<T> {
-        Pool { items: Vec::new(), next: Vec::new(), free: Vec::new() }
+        Pool { slots: Vec::new(), free: NOWHERE }
     }
 }
 
@@ -43,70 +54,91 @@ impl<T: Copy> Pool<T> {
     /// addresses are scarce, the pool reserves less.
     pub(crate) fn with_room(items: usize) -> Pool<T> {
         let mut pool = Pool::default();
-        if pool.items.try_reserve_exact(items).is_ok() && items >= LARGE {
-            prefer_large(pool.items.spare_capacity_mut());
+        if pool.slots.try_reserve_exact(items).is_ok() && items >= LARGE {
+            prefer_large(pool.slots.spare_capacity_mut());
         }
         pool
     }
 
-    /// Returns the peak number of items for which the pool has taken memory, and the pool's memory.
+    /// Returns the peak number of items, and the memory that the pool has taken for them.
     pub(crate) fn memory(&self) -> Share {
-        let lists = self.next.heap_bytes() + self.free.heap_bytes();
-        Share { count: self.items.len() as u64, bytes: size_of_val(&*self.items) as u64 + lists }
+        Share { count: self.slots.len() as u64, bytes: size_of_val(&*self.slots) as u64 }
     }
 
     /// Returns the size in bytes of the address space reserved for more items.
     pub(crate) fn reserved(&self) -> u64 {
-        self.items.heap_bytes() - size_of_val(&*self.items) as u64
+        self.slots.heap_bytes() - size_of_val(&*self.slots) as u64
     }
 
-    /// Takes a chunk and returns the position of its first item. A new chunk is filled with `item`.
-    #[inline]
-    fn take(&mut self, item: &T) -> Position {
-        self.free.pop().unwrap_or_else(|| self.grow(item)) * CHUNK
+    /// Puts an item into a free slot.
+    #[inline(always)]
+    pub fn put(&mut self, item: T) -> Place {
+        let place = self.free;
+        match self.slots.get_mut(place.0 as usize) {
+            Some(slot) => {
+                self.free = slot.next;
+                slot.item = item;
+                place
+            }
+            None => self.grow(item),
+        }
     }
 
     #[cold]
-    fn grow(&mut self, item: &T) -> u32 {
-        if self.items.len() == self.items.capacity() {
+    fn grow(&mut self, item: T) -> Place {
+        if self.slots.len() == self.slots.capacity() {
             // If the system can remap pages, nothing is copied.
-            self.items.reserve(CHUNK as usize);
-            prefer_large(self.items.spare_capacity_mut());
+            self.slots.reserve(1);
+            prefer_large(self.slots.spare_capacity_mut());
         }
-        self.items.extend([*item; CHUNK as usize]);
-        assert!(self.items.len() < NOWHERE as usize, "too many frames wait at once: 2^32 or more");
-        self.next.push(0);
-        self.next.len() as u32 - 1
+        let place = Place(self.slots.len() as u32);
+        assert!(place != NOWHERE, "too many frames wait at once: 2^32 or more");
+        self.slots.push(Slot { item, next: NOWHERE });
+        place
     }
 
-    #[inline]
-    fn at(&self, position: Position) -> &T {
-        &self.items[position as usize]
+    /// Takes the item at `place`, which is in no queue, and frees its slot.
+    #[inline(always)]
+    pub fn take(&mut self, place: Place) -> T {
+        let slot = &mut self.slots[place.0 as usize];
+        slot.next = std::mem::replace(&mut self.free, place);
+        slot.item
     }
 
-    /// Returns the position of the item after the one at `position`, which is not the last of its
-    /// queue.
-    #[inline]
-    fn behind(&self, position: Position) -> Position {
-        if (position + 1).is_multiple_of(CHUNK) { self.next[(position / CHUNK) as usize] * CHUNK } else { position + 1 }
+    #[inline(always)]
+    fn behind(&self, place: Place) -> Place {
+        self.slots[place.0 as usize].next
+    }
+}
+
+impl<T> Index<Place> for Pool<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, place: Place) -> &T {
+        &self.slots[place.0 as usize].item
+    }
+}
+
+impl<T> IndexMut<Place> for Pool<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, place: Place) -> &mut T {
+        &mut self.slots[place.0 as usize].item
     }
 }
 
 /// First-in, first-out queue. All its items are in the same pool.
 #[derive(Debug)]
 pub struct Fifo {
-    /// Position of the first item; [`NOWHERE`] if the queue is empty.
-    head: Position,
-    /// Position of the last item; undefined if the queue is empty.
-    last: Position,
+    /// First item; [`NOWHERE`] if the queue is empty.
+    first: Place,
+    /// Last item; undefined if the queue is empty.
+    last: Place,
 }
-
-/// No position in a pool.
-const NOWHERE: Position = Position::MAX;
 
 impl Default for Fifo {
     fn default() -> Fifo {
-        Fifo { head: NOWHERE, last: NOWHERE }
+        Fifo { first: NOWHERE, last: NOWHERE }
     }
 }
 
@@ -114,69 +146,61 @@ impl Fifo {
     /// Returns true if the queue has no item.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.head == NOWHERE
+        self.first == NOWHERE
     }
 
     /// Returns true if the queue has exactly one item.
     #[inline]
     pub fn is_single(&self) -> bool {
-        !self.is_empty() && self.head == self.last
+        !self.is_empty() && self.first == self.last
     }
 
     /// Returns the first item.
     #[inline]
     pub fn front<'a, T: Copy>(&self, pool: &'a Pool<T>) -> Option<&'a T> {
-        (!self.is_empty()).then(|| pool.at(self.head))
+        (!self.is_empty()).then(|| &pool[self.first])
     }
 
     /// Returns all items from the first to the last.
     pub fn iter<'a, T: Copy>(&self, pool: &'a Pool<T>) -> impl Iterator<Item = &'a T> {
-        let (first, last) = (self.head, self.last);
-        let behind = move |position: &Position| (*position != last).then(|| pool.behind(*position));
-        std::iter::successors((!self.is_empty()).then_some(first), behind).map(|position| pool.at(position))
+        let (first, last) = (self.first, self.last);
+        let behind = move |place: &Place| (*place != last).then(|| pool.behind(*place));
+        std::iter::successors((!self.is_empty()).then_some(first), behind).map(|place| &pool[place])
     }
 
-    /// Appends `item`, and returns it.
+    /// Appends the item at `place`, which is in no queue.
     #[inline(always)]
-    pub(crate) fn push<'a, T: Copy>(&mut self, item: &T, pool: &'a mut Pool<T>) -> &'a mut T {
+    pub(crate) fn push<T: Copy>(&mut self, place: Place, pool: &mut Pool<T>) {
         if self.is_empty() {
-            self.last = pool.take(item);
-            self.head = self.last;
-        } else if (self.last + 1).is_multiple_of(CHUNK) {
-            let position = pool.take(item);
-            pool.next[(self.last / CHUNK) as usize] = position / CHUNK;
-            self.last = position;
+            self.first = place;
         } else {
-            self.last += 1;
+            pool.slots[self.last.0 as usize].next = place;
         }
-        let place = &mut pool.items[self.last as usize];
-        *place = *item;
-        place
+        self.last = place;
     }
 
-    /// Takes the first item of a queue that is not empty.
+    /// Removes the first item of a queue that is not empty. The item keeps its place in the pool.
     #[inline(always)]
-    pub(crate) fn pop<T: Copy>(&mut self, pool: &mut Pool<T>) -> T {
+    pub(crate) fn pop<T: Copy>(&mut self, pool: &Pool<T>) -> Place {
         debug_assert!(!self.is_empty(), "the queue must hold an item");
-        let item = *pool.at(self.head);
-        if self.head == self.last {
-            pool.free.push(self.head / CHUNK);
-            self.head = NOWHERE;
-        } else {
-            let behind = pool.behind(self.head);
-            if behind.is_multiple_of(CHUNK) {
-                pool.free.push(self.head / CHUNK);
-            }
-            self.head = behind;
-        }
-        item
+        let first = self.first;
+        self.first = if first == self.last { NOWHERE } else { pool.behind(first) };
+        first
     }
 
     /// Prefetches the first item.
-    #[inline]
-    pub(crate) fn prefetch_front<T: Copy>(&self, pool: &Pool<T>) {
-        if let Some(item) = self.front(pool) {
-            prefetch(item);
+    #[inline(always)]
+    pub(crate) fn prefetch_first<T: Copy>(&self, pool: &Pool<T>) {
+        if let Some(slot) = pool.slots.get(self.first.0 as usize) {
+            prefetch(slot);
+        }
+    }
+
+    /// Prefetches the second item. The first one is read.
+    #[inline(always)]
+    pub(crate) fn prefetch_second<T: Copy>(&self, pool: &Pool<T>) {
+        if let Some(slot) = pool.slots.get(pool.behind(self.first).0 as usize) {
+            prefetch(slot);
         }
     }
 }
@@ -200,19 +224,19 @@ mod tests {
                 let (fifo, expected) = &mut queues[queue];
                 if is_push {
                     size += 1;
-                    fifo.push(&size, &mut frames);
+                    let place = frames.put(size);
+                    fifo.push(place, &mut frames);
                     expected.push_back(size);
                 } else if let Some(expected) = expected.pop_front() {
                     prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));
-                    prop_assert_eq!(fifo.pop(&mut frames), expected);
+                    let place = fifo.pop(&frames);
+                    prop_assert_eq!((frames[place], frames.take(place)), (expected, expected));
                 }
                 prop_assert_eq!((fifo.is_empty(), fifo.is_single()), (expected.is_empty(), expected.len() == 1));
                 let seen: VecDeque<u16> = fifo.iter(&frames).copied().collect();
                 prop_assert_eq!(&seen, &*expected);
-                // A queue of n frames touches at most n / 8 + 2 chunks, an empty queue none.
-                let touched = |len: usize| if len == 0 { 0 } else { len / CHUNK as usize + 2 };
-                most = most.max(queues.iter().map(|(_, expected)| touched(expected.len())).sum());
-                prop_assert!(frames.next.len() <= most);
+                most = most.max(queues.iter().map(|(_, expected)| expected.len()).sum());
+                prop_assert!(frames.slots.len() <= most);
             }
         }
     }

@@ -5,10 +5,12 @@ use crate::contract::report::{DropCause, Report};
 use crate::contract::view::{MechanismAccess, ambassador_impl_NodeAccess};
 use crate::contract::{BufferPolicy, NodeAccess, OutgoingNotice, PortView};
 use crate::frame::cause::{Cause, Causes};
+use crate::frame::record::Records;
 use crate::frame::{Control, Frame};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::flags::NodeFlags;
+use crate::model::fifo::Place;
 use crate::model::host::endpoint::Endpoint;
 use crate::model::ledger::Ledger;
 use crate::model::port::Port;
@@ -197,11 +199,11 @@ impl NodeIo {
     /// Appends `egress` to a packet's trail, if trails are kept and the packet's route does not
     /// record its ports.
     #[inline(always)]
-    pub(crate) fn extend_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+    pub(crate) fn extend_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, records: &mut Records) {
         if self.flags.has::<S>(NodeFlags::TRAIL)
             && frame.packet().is_some_and(|packet| packet.route.destination().is_some())
         {
-            env.records.trail_mut(&mut frame.record).push(egress);
+            records.trail_mut(&mut frame.record).push(egress);
         }
     }
 
@@ -211,9 +213,10 @@ impl NodeIo {
         env.records.free(frame.record);
     }
 
-    /// Drops a frame that arrived on `port`.
+    /// Drops the frame at `place`, which arrived on `port`.
     #[cold]
-    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
+    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, place: Place, cause: DropCause, env: &mut Env<'_, S>) {
+        let frame = env.frames.take(place).frame;
         self.losses.bytes += u64::from(frame.size.charge);
         self.losses.frames[cause as usize] += 1;
         env.records.free(frame.record);

@@ -11,6 +11,7 @@ use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{Class, FlowId, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
+use crate::model::fifo::Place;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
 use crate::model::io::{Action, Counters, HookOwner, Losses, NodeIo, PendingActions};
@@ -114,33 +115,42 @@ impl Node {
 
     // -------------------------------------------------------------------------------------- inputs
 
-    /// Handles a frame whose last bit has just arrived on its ingress port.
+    /// Handles the frame at `place`, whose last bit has just arrived on its ingress port.
     #[inline]
-    pub fn arrive<S: Sink>(&mut self, packet: &mut QueuedPacket, env: &mut Env<'_, S>) {
-        let QueuedPacket { frame, ingress: port, .. } = packet;
+    pub fn arrive<S: Sink>(&mut self, place: Place, env: &mut Env<'_, S>) {
+        let frame = &env.frames[place].frame;
         self.io.counters.received += u64::from(frame.size.charge);
         match &frame.body {
             Body::Packet(headers) => match headers.route.next() {
-                NextHop::Port(egress) => SwitchPipeline::new(self, env).forward(egress, packet),
-                NextHop::Arrived => Nic::new(self, env).receive(*port, frame),
-                NextHop::Towards(destination) if destination == self.id => Nic::new(self, env).receive(*port, frame),
-                NextHop::Towards(destination) => SwitchPipeline::new(self, env).route(destination, packet),
+                NextHop::Port(egress) => SwitchPipeline::new(self, env).forward(egress, place),
+                NextHop::Towards(destination) if destination != self.id => {
+                    SwitchPipeline::new(self, env).route(destination, place)
+                }
+                NextHop::Arrived | NextHop::Towards(_) => {
+                    let QueuedPacket { ingress, frame, .. } = env.frames.take(place);
+                    Nic::new(self, env).receive(ingress, &frame);
+                }
             },
-            Body::Control(control) => {
-                self.io.counters.consumed += u64::from(frame.size.charge);
-                let causes = env.records.causes(frame.record);
-                let view = &mut View::new(env.now, env.fabric, &mut self.io);
-                self.flow_control.on_control(*port, control, causes, view);
-                env.records.free(frame.record);
-            }
+            Body::Control(_) => self.receive_control(place, env),
         }
         self.run_actions(env);
     }
 
+    /// Passes a link-local frame to the flow control.
+    #[inline(never)]
+    fn receive_control<S: Sink>(&mut self, place: Place, env: &mut Env<'_, S>) {
+        let QueuedPacket { ingress, frame, .. } = env.frames.take(place);
+        let Body::Control(control) = &frame.body else { unreachable!("the caller found a link-local frame") };
+        let causes = env.records.causes(frame.record);
+        let view = &mut View::new(env.now, env.fabric, &mut self.io);
+        self.flow_control.on_control(ingress, control, causes, view);
+        self.io.consume(&frame, env);
+    }
+
     /// Handles a frame that would arrive on `port` now, but was lost or corrupted on the link.
-    pub fn arrive_lost<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
-        self.io.counters.received += u64::from(frame.size.charge);
-        self.io.drop(port, frame, cause, env);
+    pub fn arrive_lost<S: Sink>(&mut self, port: PortIx, place: Place, cause: DropCause, env: &mut Env<'_, S>) {
+        self.io.counters.received += u64::from(env.frames[place].frame.size.charge);
+        self.io.drop(port, place, cause, env);
     }
 
     /// Handles the failure or recovery of the link of `port`.
@@ -149,8 +159,8 @@ impl Node {
             // Waiting control frames are out of date: both ends discard the flow-control state that
             // they received, and send their own state again.
             while self.io.ports[port].has_control() {
-                let packet = self.io.ports[port].next_control(env.frames);
-                self.io.drop(port, &packet.frame, DropCause::LinkDown, env);
+                let place = self.io.ports[port].next_control(env.frames);
+                self.io.drop(port, place, DropCause::LinkDown, env);
             }
             self.io.ports[port].recover();
         } else {
@@ -207,10 +217,10 @@ impl Node {
         if self.io.wake_at <= env.now {
             self.io.wake_at = Time::NEVER;
         }
-        while let Some((egress, queue, mut queued)) =
+        while let Some((egress, queue, queued)) =
             self.switch.as_mut().and_then(|switch| switch.transit.next_due(env.now))
         {
-            SwitchPipeline::new(self, env).end_transit(egress, queue, &mut queued);
+            SwitchPipeline::new(self, env).end_transit(egress, queue, queued);
             let end = self.switch.as_ref().and_then(|switch| switch.transit.next_end());
             if let Some(end) = end.filter(|end| *end > env.now) {
                 env.sink.schedule(Wakeup::Node(self.id), end);

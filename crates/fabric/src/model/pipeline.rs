@@ -23,7 +23,7 @@ use crate::contract::{
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
-use crate::model::fifo::Frames;
+use crate::model::fifo::Place;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
 use crate::model::io::HookOwner;
@@ -57,20 +57,21 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Routes a packet without a source route. The load balancer chooses among equal-cost ports.
     #[inline(never)]
-    pub(crate) fn route(mut self, destination: NodeId, packet: &mut QueuedPacket) {
+    pub(crate) fn route(mut self, destination: NodeId, place: Place) {
         let egress = match self.env.fabric.routes.candidates(self.node.id, destination) {
             [only] => *only,
-            [] => return self.node.io.drop(packet.ingress, &packet.frame, DropCause::LinkDown, self.env),
-            several => self.choose(destination, several, packet),
+            [] => return self.drop_arrived(place, DropCause::LinkDown),
+            several => self.choose(destination, several, place),
         };
-        self.forward(egress, packet);
+        self.forward(egress, place);
     }
 
     /// Returns the egress port that the load balancer chose. If the load balancer chose a whole
     /// route, writes the route into the packet.
-    fn choose(&mut self, destination: NodeId, candidates: &[PortIx], packet: &mut QueuedPacket) -> PortIx {
+    fn choose(&mut self, destination: NodeId, candidates: &[PortIx], place: Place) -> PortIx {
         let Node { io, switch, .. } = &mut *self.node;
-        let Env { now, fabric, records, .. } = &mut *self.env;
+        let Env { now, fabric, records, frames, .. } = &mut *self.env;
+        let packet = &mut frames[place];
         let Body::Packet(headers) = &packet.frame.body else { unreachable!("link-local frames are not routed") };
         let switch = switch.as_mut().expect("routes pass through switches only");
         let path = records.path(packet.frame.record).map(Entropy);
@@ -94,42 +95,50 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Forwards a packet for another node to `egress`.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, egress: PortIx, packet: &mut QueuedPacket) {
+    pub(crate) fn forward(&mut self, egress: PortIx, place: Place) {
         let mut detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
-        if let Body::Packet(headers) = &mut packet.frame.body {
+        if let Body::Packet(headers) = &mut self.env.frames[place].frame.body {
             if !headers.route.advance() {
-                return self.node.io.drop(packet.ingress, &packet.frame, DropCause::TimeToLive, self.env);
+                return self.drop_arrived(place, DropCause::TimeToLive);
             }
             detour |= NodeFlags::NOTICE.only_if(headers.kind == PacketKind::Notice);
         }
         if self.node.io.flags.has::<S>(detour) {
-            return self.reborrow().forward_by_detour(egress, packet);
+            return self.reborrow().forward_by_detour(egress, place);
         }
-        self.enqueue(egress, packet);
+        self.enqueue(egress, place);
     }
 
     /// Forwards a packet that mechanisms inspect on its way, or whose forwarding takes time.
     #[inline(never)]
-    fn forward_by_detour(mut self, egress: PortIx, packet: &mut QueuedPacket) {
+    fn forward_by_detour(mut self, egress: PortIx, place: Place) {
         if self.node.io.is_dead_end(egress, self.env) {
-            return self.node.io.drop(packet.ingress, &packet.frame, DropCause::LinkDown, self.env);
+            return self.drop_arrived(place, DropCause::LinkDown);
         }
-        if self.reborrow().inspect(egress, packet) == NoticeAction::Consume {
-            return self.node.io.consume(&packet.frame, self.env);
+        if self.reborrow().inspect(egress, place) == NoticeAction::Consume {
+            let frame = self.env.frames.take(place).frame;
+            return self.node.io.consume(&frame, self.env);
         }
         if self.node.io.flags.has::<S>(NodeFlags::DELAY) {
-            self.start_transit(egress, packet);
+            self.start_transit(egress, place);
         } else {
-            self.enqueue(egress, packet);
+            self.enqueue(egress, place);
         }
+    }
+
+    /// Drops a packet that arrived.
+    #[cold]
+    fn drop_arrived(&mut self, place: Place, cause: DropCause) {
+        let ingress = self.env.frames[place].ingress;
+        self.node.io.drop(ingress, place, cause, self.env);
     }
 
     /// Calls the hooks for notices and for packets before their last hop.
     #[inline(never)]
-    fn inspect(mut self, egress: PortIx, packet: &mut QueuedPacket) -> NoticeAction {
-        let Body::Packet(headers) = &packet.frame.body else { return NoticeAction::Forward };
-        if headers.kind == PacketKind::Notice && self.reborrow().deliver_notice(&packet.frame) == NoticeAction::Consume
-        {
+    fn inspect(mut self, egress: PortIx, place: Place) -> NoticeAction {
+        let frame = self.env.frames[place].frame;
+        let Body::Packet(headers) = &frame.body else { return NoticeAction::Forward };
+        if headers.kind == PacketKind::Notice && self.reborrow().deliver_notice(&frame) == NoticeAction::Consume {
             return NoticeAction::Consume;
         }
         let is_last = match headers.route.next() {
@@ -138,8 +147,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             NextHop::Towards(destination) => self.env.fabric.wiring.neighbour(self.node.id, egress) == destination,
         };
         if is_last {
-            let Env { now, fabric, records, .. } = self.env;
-            let packet = &mut packet.context(egress, records);
+            let Env { now, fabric, records, frames, .. } = self.env;
+            let packet = &mut frames[place].context(egress, records);
             self.node.call_hooks(HookSet::LAST_HOP, *now, fabric, |hooks, view| hooks.on_last_hop(packet, view));
         }
         NoticeAction::Forward
@@ -161,17 +170,22 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Admits a packet to the buffer and puts it into a queue of `egress`.
     #[inline(always)]
-    fn enqueue(&mut self, egress: PortIx, packet: &mut QueuedPacket) {
+    fn enqueue(&mut self, egress: PortIx, place: Place) {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
-        let at = &mut packet.context(egress, records);
+        let at = &mut frames[place].context(egress, records);
         if at.ingress_class() == Class::CONTROL {
-            Self::join_queue(self.node, at, frames, *sink, *now, fabric);
+            let queue = at.queue;
+            Self::observe_enqueue(self.node, at, *sink, *now, fabric);
+            self.node.io.ports[egress].enqueue(queue, place, frames);
         } else {
             let pressure = match Self::admit(self.node, egress, at, *now, fabric) {
                 Ok(pressure) => pressure,
-                Err(cause) => return self.reborrow().refuse(egress, packet, cause),
+                Err(cause) => return self.reborrow().refuse(egress, place, cause),
             };
-            Self::join_queue(self.node, at, frames, *sink, *now, fabric);
+            let queue = at.queue;
+            Self::observe_enqueue(self.node, at, *sink, *now, fabric);
+            self.node.io.ports[egress].enqueue(queue, place, frames);
+            let at = &frames[place].context_in(egress, queue, records);
             self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
         }
         self.schedule(egress);
@@ -201,20 +215,12 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         Ok(pressure)
     }
 
-    /// Puts a packet into its queue, after the trace and the hooks have observed the packet.
+    /// Lets the trace and the hooks observe a packet that is about to join its queue.
     #[inline(always)]
-    fn join_queue(
-        node: &mut Node,
-        at: &mut PacketContext<'_>,
-        frames: &mut Frames,
-        sink: &mut S,
-        now: Time,
-        fabric: &Fabric,
-    ) {
+    fn observe_enqueue(node: &mut Node, at: &mut PacketContext<'_>, sink: &mut S, now: Time, fabric: &Fabric) {
         if Self::observes_enqueue(node.io.flags, &at.packet.frame) {
             Self::call_enqueue_hooks(node, at, sink, now, fabric);
         }
-        node.io.ports[at.egress].enqueue(at.queue, at.packet, frames);
     }
 
     /// Returns true if a hook or the trace observes how `frame` joins its queue.
@@ -239,62 +245,66 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Drops a packet that no pool took.
     #[cold]
-    fn refuse(self, egress: PortIx, packet: &mut QueuedPacket, cause: DropCause) {
+    fn refuse(mut self, egress: PortIx, place: Place, cause: DropCause) {
         if let (Some(switch), DropCause::Headroom) = (&self.node.switch, cause) {
-            let at = packet.context(egress, self.env.records);
+            let at = self.env.frames[place].context(egress, self.env.records);
             let view = &mut View::new(self.env.now, self.env.fabric, &mut self.node.io);
             self.node.flow_control.on_refuse(&at, switch.gauge(&at), view);
         }
-        self.node.io.drop(packet.ingress, &packet.frame, cause, self.env);
+        self.drop_arrived(place, cause);
     }
 
     /// Starts the transit of a packet whose forwarding takes time. The buffer admits the packet
     /// before its transit, and the flow control is informed.
-    fn start_transit(self, egress: PortIx, packet: &mut QueuedPacket) {
-        let Env { now, fabric, records, sink, .. } = &mut *self.env;
-        let at = &mut packet.context(egress, records);
+    fn start_transit(self, egress: PortIx, place: Place) {
+        let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        let at = &mut frames[place].context(egress, records);
         if at.ingress_class() != Class::CONTROL {
             match Self::admit(self.node, egress, at, *now, fabric) {
                 Ok(pressure) => {
                     let view = &mut View::new(*now, *fabric, &mut self.node.io);
                     self.node.flow_control.on_enqueue(at, pressure, view);
                 }
-                Err(cause) => return self.refuse(egress, packet, cause),
+                Err(cause) => return self.refuse(egress, place, cause),
             }
         }
+        let queue = at.queue;
         let switch = self.node.switch.as_mut().expect("routes pass through switches only");
         let is_first = switch.transit.is_empty();
-        switch.transit.start(egress, at.queue, *at.packet, *now);
+        switch.transit.start(egress, queue, frames.take(place), *now);
         if let Some(end) = switch.transit.next_end().filter(|_| is_first) {
             sink.schedule(Wakeup::Node(self.node.id), end);
         }
     }
 
     /// Ends a transit: the packet joins its queue.
-    pub(crate) fn end_transit(&mut self, egress: PortIx, queue: QueueIx, queued: &mut QueuedPacket) {
-        if self.node.io.is_dead_end(egress, self.env) {
-            let packet = &queued.context_in(egress, queue, self.env.records);
-            Self::release(self.node, packet, self.env.now, self.env.fabric);
-            return self.node.io.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
-        }
+    pub(crate) fn end_transit(&mut self, egress: PortIx, queue: QueueIx, queued: QueuedPacket) {
+        let place = self.env.frames.put(queued);
+        let is_dead_end = self.node.io.is_dead_end(egress, self.env);
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
-        Self::join_queue(self.node, &mut queued.context_in(egress, queue, records), frames, *sink, *now, fabric);
+        let packet = &mut frames[place].context_in(egress, queue, records);
+        if is_dead_end {
+            Self::release(self.node, packet, *now, fabric);
+            return self.drop_arrived(place, DropCause::LinkDown);
+        }
+        Self::observe_enqueue(self.node, packet, *sink, *now, fabric);
+        self.node.io.ports[egress].enqueue(queue, place, frames);
         self.schedule(egress);
     }
 
     /// Enqueues a packet that the node made.
     pub(crate) fn enqueue_own(&mut self, egress: PortIx, frame: Frame) {
         self.node.io.counters.created += u64::from(frame.size.charge);
+        let place = self.env.frames.put(QueuedPacket::new(frame, PortIx::NONE, self.env.now));
         if self.node.io.is_dead_end(egress, self.env) {
-            return self.node.io.drop(egress, &frame, DropCause::LinkDown, self.env);
+            return self.node.io.drop(egress, place, DropCause::LinkDown, self.env);
         }
         let Env { now, records, frames, sink, .. } = &mut *self.env;
-        let mut packet = QueuedPacket::new(frame, PortIx::NONE, *now);
-        let at = &mut packet.context(egress, records);
         if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
+            let at = &mut frames[place].context(egress, records);
             Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).own_enqueued(at);
         }
-        self.node.io.ports[egress].enqueue(at.queue, at.packet, frames);
+        self.node.io.ports[egress].enqueue(QueueIx::of(frame.class()), place, frames);
         self.schedule(egress);
     }
 
@@ -326,39 +336,45 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             return self.transmit_control(ix);
         }
         let Some(queue) = port.next_queue(self.env.frames) else { return self.transmit_own(ix) };
-        let mut packet = port.take(queue, self.env.frames);
+        let place = port.take(queue, self.env.frames);
+        let Env { fabric, records, frames, .. } = &mut *self.env;
+        let packet = &mut frames[place];
         if port.opened_after(packet.at) {
-            charge_pauses(port, queue, packet.at, &mut packet.frame, self.env);
+            charge_pauses(port, queue, packet.at, &mut packet.frame, records, fabric);
         }
-        self.depart(ix, queue, &mut packet);
-        self.start(ix, &packet);
+        self.depart(ix, queue, place);
+        self.start(ix, place);
     }
 
     /// Transmits the next link-local frame.
     #[inline(never)]
     fn transmit_control(mut self, ix: PortIx) {
-        let packet = self.node.io.ports[ix].next_control(self.env.frames);
+        let place = self.node.io.ports[ix].next_control(self.env.frames);
         if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
             let Node { io, switch, .. } = &mut *self.node;
-            Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, &packet.frame);
+            let frame = &self.env.frames[place].frame;
+            Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, frame);
         }
-        self.start(ix, &packet);
+        self.start(ix, place);
     }
 
     /// Transmits the next packet of a queue pair, if one may send.
     fn transmit_own(mut self, ix: PortIx) {
         match self.nic().next_packet(ix) {
-            Some(frame) => self.start(ix, &QueuedPacket::new(frame, PortIx::NONE, self.env.now)),
+            Some(frame) => {
+                let place = self.env.frames.put(QueuedPacket::new(frame, PortIx::NONE, self.env.now));
+                self.start(ix, place);
+            }
             None => self.wake_if_needed(ix),
         }
     }
 
     /// Starts a frame on the wire, and schedules the wake-up for the next one.
     #[inline(always)]
-    fn start(&mut self, ix: PortIx, packet: &QueuedPacket) {
+    fn start(&mut self, ix: PortIx, place: Place) {
         let port = &mut self.node.io.ports[ix];
-        port.start(&packet.frame, self.env.now);
-        self.env.sink.transmit(port, packet, self.env.records, self.env.frames);
+        port.start(&self.env.frames[place].frame, self.env.now);
+        self.env.sink.transmit(port, place, self.env.records, self.env.frames);
         self.wake_if_needed(ix);
     }
 
@@ -399,42 +415,40 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Lets a packet that was taken from `queue` depart: its transmission starts now.
     #[inline(always)]
-    fn depart(&mut self, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
+    fn depart(&mut self, egress: PortIx, queue: QueueIx, place: Place) {
+        let packet = &mut self.env.frames[place];
         let Body::Packet(headers) = &mut packet.frame.body else { unreachable!("link-local frames are in no queue") };
         headers.queue = queue.0.min(u8::MAX.into()) as u8;
         let hooks = HookSet::departure_of(headers.kind);
         if self.node.io.flags.has::<S>(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
-            self.node.io.extend_trail(egress, &mut packet.frame, self.env);
+            self.node.io.extend_trail::<S>(egress, &mut packet.frame, self.env.records);
             if self.node.io.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
-                self.reborrow().account_for_departure(hooks, egress, queue, packet);
+                self.reborrow().account_for_departure(hooks, egress, queue, place);
             } else if self.node.io.flags.has::<S>(NodeFlags::of(hooks)) {
-                let Env { now, fabric, records, .. } = &mut *self.env;
-                Self::call_departure_hooks(
-                    hooks,
-                    self.node,
-                    &mut packet.context_in(egress, queue, records),
-                    *now,
-                    fabric,
-                );
+                let at = &mut packet.context_in(egress, queue, self.env.records);
+                Self::call_departure_hooks(hooks, self.node, at, self.env.now, self.env.fabric);
             }
         }
-        let at = &packet.context_in(egress, queue, self.env.records);
+        let at = &self.env.frames[place].context_in(egress, queue, self.env.records);
         Self::release(self.node, at, self.env.now, self.env.fabric);
     }
 
     /// Accounts for a departure that counts as a turn or as relayed, or that is traced, and calls
     /// the hooks.
     #[inline(never)]
-    fn account_for_departure(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
+    fn account_for_departure(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, place: Place) {
         let flags = self.node.io.flags;
+        let packet = &self.env.frames[place];
         if flags.has::<S>(NodeFlags::RELAYS) && packet.ingress != PortIx::NONE {
             self.node.io.ports[egress].count_relayed(&packet.frame);
         }
         if flags.has::<S>(NodeFlags::TURNS) && packet.frame.class() != Class::CONTROL {
-            self.nic().charge_queues_turn(egress, packet.frame.size.wire);
+            let wire = packet.frame.size.wire;
+            self.nic().charge_queues_turn(egress, wire);
         }
+        let Env { now, fabric, records, frames, sink } = self.env;
+        let packet = &mut frames[place];
         let was_marked = packet.frame.is_marked();
-        let Env { now, fabric, records, sink, .. } = self.env;
         let at = &mut packet.context_in(egress, queue, records);
         Self::call_departure_hooks(hooks, self.node, at, *now, fabric);
         if flags.has::<S>(NodeFlags::TRACE) {
@@ -510,13 +524,13 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
         for queue in self.node.io.ports[egress].queues() {
             while self.node.io.ports[egress].is_occupied(queue) {
-                let mut queued = self.node.io.ports[egress].take(queue, self.env.frames);
-                let Env { now, fabric, records, sink, .. } = &mut *self.env;
-                let packet = &mut queued.context_in(egress, queue, records);
+                let place = self.node.io.ports[egress].take(queue, self.env.frames);
+                let Env { now, fabric, records, frames, sink } = &mut *self.env;
+                let packet = &mut frames[place].context_in(egress, queue, records);
                 Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).abandoned(packet);
                 Self::release(self.node, packet, *now, fabric);
-                let ingress = if queued.ingress == PortIx::NONE { egress } else { queued.ingress };
-                self.node.io.drop(ingress, &queued.frame, DropCause::LinkDown, self.env);
+                let ingress = if packet.ingress() == PortIx::NONE { egress } else { packet.ingress() };
+                self.node.io.drop(ingress, place, DropCause::LinkDown, self.env);
             }
         }
     }
@@ -528,20 +542,20 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Node { io, switch, flow_control, .. } = &mut *self.node;
         let port = &mut io.ports[egress];
         let feeds_wire = port.feeds_wire(queue);
-        let frames = &mut *self.env.frames;
-        let mut queued = if feeds_wire { port.take(queue, frames) } else { port.take_inner(queue, frames) };
-        if port.opened_after(queued.at) {
-            charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
-        }
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        let place = if feeds_wire { port.take(queue, frames) } else { port.take_inner(queue, frames) };
+        let queued = &mut frames[place];
+        if port.opened_after(queued.at) {
+            charge_pauses(port, queue, queued.at, &mut queued.frame, records, fabric);
+        }
         let packet = queued.context_in(egress, queue, records);
         let (from, to) = (packet.choice(), flow_control.next_queue(&packet, &View::new(*now, *fabric, io)));
         (queued.at, queued.note) = (*now, to.note);
         queued.frame.set_class(to.class);
         let port = &mut io.ports[egress];
         let feeds_wire = port.feeds_wire(to.queue);
-        port.enqueue(to.queue, &queued, frames);
-        let mut packet = queued.context_in(egress, to.queue, records);
+        port.enqueue(to.queue, place, frames);
+        let mut packet = frames[place].context_in(egress, to.queue, records);
         if io.flags.has::<S>(NodeFlags::TRACE) {
             Tracer::new(io, switch, *sink, *now).moved(from, &mut packet);
         }

@@ -1,11 +1,10 @@
 //! Sink of a node's actions. Nodes have no access to the event queue, clocks, files or sockets: a
 //! simulator or a real network can drive them.
 
-use crate::contract::packet::QueuedPacket;
 use crate::contract::report::Report;
 use crate::frame::record::Records;
 use crate::ids::NodeId;
-use crate::model::fifo::Frames;
+use crate::model::fifo::{Frames, Place};
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
@@ -16,10 +15,9 @@ pub trait Sink {
     /// Code for other cases is then left out.
     const PLAIN: bool = false;
 
-    /// Starts the frame of `packet` on the wire of `port`. The transmission ends when the port is
-    /// no longer busy. `records` holds the frame's side record, and `frames` has room for a copy of
-    /// the frame.
-    fn transmit(&mut self, port: &Port, packet: &QueuedPacket, records: &Records, frames: &mut Frames);
+    /// Starts the frame at `place`, which has left its queue, on the wire of `port`. The
+    /// transmission ends when the port is no longer busy. `records` holds the frame's side record.
+    fn transmit(&mut self, port: &Port, place: Place, records: &Records, frames: &mut Frames);
     /// Schedules a wake-up of the node. Wake-ups cannot be cancelled: a node ignores obsolete ones.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
     /// Returns true if present events may be traced. Reports for the trace alone may be omitted

@@ -11,7 +11,7 @@ use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::io::NodeIo;
 use crate::model::ledger::{OnWire, PairFacts};
 use crate::model::port::Port;
-use crate::model::sink::{Env, Sink};
+use crate::model::sink::Sink;
 use crate::model::switch::Switch;
 use crate::network::fabric::Fabric;
 use backwater_engine::{Rate, Time};
@@ -246,15 +246,22 @@ fn add_wire_time(journey: &mut Journey, port: &Port, until: Time, now: Time) {
 /// Charges the time for which PAUSEs held a data packet in `queue` since `since` to the packet's
 /// record. If no gate has opened since then ([`Port::opened_after`]), no PAUSE held the packet.
 #[inline(never)]
-pub(crate) fn charge_pauses<S>(port: &Port, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
+pub(crate) fn charge_pauses(
+    port: &Port,
+    queue: QueueIx,
+    since: Time,
+    frame: &mut Frame,
+    records: &mut Records,
+    fabric: &Fabric,
+) {
     let Body::Packet(packet) = &frame.body else { return };
     if packet.kind != PacketKind::Data {
         return;
     }
     for wait in port.gate(queue).waits(since) {
-        let log = env.records.pauses_mut(&mut frame.record);
+        let log = records.pauses_mut(&mut frame.record);
         log.paused.add(wait.length, wait.end);
-        if !env.fabric.passes(packet, port.id, wait.cause) {
+        if !fabric.passes(packet, port.id, wait.cause) {
             log.blocked.add(wait.length, wait.end);
         }
     }

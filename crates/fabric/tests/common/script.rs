@@ -12,7 +12,7 @@ use backwater_fabric::frame::{
 };
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
-use backwater_fabric::model::fifo::Frames;
+use backwater_fabric::model::fifo::{Frames, Place};
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::sink::{Env, Sink, Wakeup};
@@ -93,9 +93,10 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: &Port, packet: &QueuedPacket, _: &Records, _: &mut Frames) {
+    fn transmit(&mut self, port: &Port, place: Place, _: &Records, frames: &mut Frames) {
         let (at, done) = (self.now.ps(), port.busy_until.ps());
-        self.sent.push_back(Transmission { at, port: port.ix.0, frame: packet.frame, done });
+        let frame = frames.take(place).frame;
+        self.sent.push_back(Transmission { at, port: port.ix.0, frame, done });
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
@@ -281,7 +282,10 @@ impl Script {
     }
 
     fn arrive(&mut self, at: u64, port: u16, frame: Frame) {
-        self.input(at, |node, env| node.arrive(&mut QueuedPacket::new(frame, PortIx(port), env.now), env));
+        self.input(at, |node, env| {
+            let place = env.frames.put(QueuedPacket::new(frame, PortIx(port), env.now));
+            node.arrive(place, env);
+        });
     }
 
     /// Handles the failure or recovery of the link of `port`.

@@ -89,7 +89,7 @@ impl PipelineHooks for TelemetryStamper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{depart, frame, node_io, queued};
+    use crate::testing::{depart, enqueue, frame, node_io};
 
     /// Header fields are multiples of their units: nanoseconds, and 128 B and 80 B per 25 Gb/s of
     /// the port.
@@ -97,7 +97,7 @@ mod tests {
     fn stamps_are_rounded_as_the_header_is() {
         let mut port = crate::testing::port(100);
         port.start(&frame(3, 1500), Time::ZERO);
-        port.enqueue(crate::ids::QueueIx(3), &queued(3, 1000), &mut crate::model::fifo::Frames::default());
+        enqueue(&mut port, 3, 1000, &mut crate::model::fifo::Frames::default());
         let mut node = node_io(vec![crate::testing::port(100), port]);
         let (packet, records) = depart(&mut TelemetryStamper(RateCode::Exact), 1000, Time::from_ps(123_456), &mut node);
         let expected =

@@ -123,7 +123,7 @@ impl Sih {
 }
 
 impl BufferPolicy for Sih {
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
         match self.pools.admit(packet, |free| self.threshold.of(packet.ingress(), free)) {
             Ok(held) => Admission::Charged(self.pressure_of(held, packet.ingress(), packet.ingress_class())),
@@ -131,6 +131,7 @@ impl BufferPolicy for Sih {
         }
     }
 
+    #[inline(always)]
     fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
         self.pools.release(packet);
     }

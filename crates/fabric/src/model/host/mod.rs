@@ -249,10 +249,10 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.schedule_timer(slot);
         self.node.io.counters.created += u64::from(size.charge);
         if may_have_waited {
-            charge_pauses(&self.node.io.ports[ix], queue, since, &mut frame, self.env);
+            charge_pauses(&self.node.io.ports[ix], queue, since, &mut frame, self.env.records, fabric);
         }
         if self.node.io.flags.has::<S>(NodeFlags::DEPARTURE_WORK) {
-            self.node.io.extend_trail(ix, &mut frame, self.env);
+            self.node.io.extend_trail::<S>(ix, &mut frame, self.env.records);
             if self.node.io.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
                 self.reborrow().account_for_departure(ix, rate, &mut frame);
             }

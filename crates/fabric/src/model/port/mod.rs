@@ -19,7 +19,7 @@ use crate::frame::cause::{Cause, Closure};
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
-use crate::model::fifo::{Fifo, Frames};
+use crate::model::fifo::{Fifo, Frames, Place};
 use crate::network::spec::SchedulerConfig;
 use backwater_engine::bits::BitSet;
 use backwater_engine::index::{Id, IndexVec};
@@ -348,10 +348,10 @@ impl Port {
         self.added != Added::FeedsQueues || queue.index() < CLASSES
     }
 
-    /// Adds a frame to `queue`.
+    /// Adds the frame at `place` to `queue`.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: &QueuedPacket, frames: &mut Frames) {
-        let (index, bytes) = (queue.index(), u64::from(queued.frame.size.charge));
+    pub(crate) fn enqueue(&mut self, queue: QueueIx, place: Place, frames: &mut Frames) {
+        let (index, bytes) = (queue.index(), u64::from(frames[place].frame.size.charge));
         self.queued_bytes += bytes;
         let queue = if index < CLASSES {
             self.occupied.insert(index);
@@ -359,7 +359,7 @@ impl Port {
         } else {
             self.join_added(queue, bytes)
         };
-        queue.push(queued, frames);
+        queue.push(place, bytes, frames);
     }
 
     /// Prepares the added queue `queue` for a frame of `bytes`.
@@ -393,18 +393,19 @@ impl Port {
             && newer.supersedes()
         {
             for _ in 0..self.control.iter(frames).count() {
-                let mut waiting = self.control.pop(frames);
-                let Body::Control(control) = &mut waiting.frame.body else {
+                let waiting = self.control.pop(frames);
+                let Body::Control(control) = &mut frames[waiting].frame.body else {
                     unreachable!("link-local frames alone wait here")
                 };
                 if control.remove_superseded(newer) {
-                    self.control.push(&waiting, frames);
+                    self.control.push(waiting, frames);
                 } else {
-                    withdrawn(waiting.frame)
+                    withdrawn(frames.take(waiting).frame)
                 }
             }
         }
-        self.control.push(&queued, frames);
+        let place = frames.put(queued);
+        self.control.push(place, frames);
     }
 
     /// Returns true if a link-local frame waits.
@@ -414,35 +415,36 @@ impl Port {
     }
 
     /// Takes the first link-local frame, of those that wait.
-    pub(crate) fn next_control(&mut self, frames: &mut Frames) -> QueuedPacket {
+    pub(crate) fn next_control(&mut self, frames: &Frames) -> Place {
         self.control.pop(frames)
     }
 
     /// Takes the first frame of a queue that feeds the wire.
     #[inline(always)]
-    pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> QueuedPacket {
+    pub(crate) fn take(&mut self, index: QueueIx, frames: &Frames) -> Place {
         let queue = &mut self.queues[index];
-        let queued = queue.pop(frames);
+        let (place, bytes) = queue.pop(frames);
         if queue.frames.is_empty() {
             self.occupied.remove(index.index());
-            self.filled -= u16::from(index.index() >= CLASSES);
+            if index.index() >= CLASSES {
+                self.filled -= 1;
+            }
         }
-        self.queued_bytes -= u64::from(queued.frame.size.charge);
-        queued
+        self.queued_bytes -= bytes;
+        place
     }
 
     /// Takes the first frame of an inner queue.
-    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> QueuedPacket {
+    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &Frames) -> Place {
         let queue = &mut self.queues[index];
-        let queued = queue.pop(frames);
+        let (place, bytes) = queue.pop(frames);
         if queue.frames.is_empty() {
             self.inner.occupied.remove(index.index());
             self.filled -= 1;
         }
-        let bytes = u64::from(queued.frame.size.charge);
         self.queued_bytes -= bytes;
         self.inner.bytes -= bytes;
-        queued
+        place
     }
 
     /// Starts `frame` on the wire.

@@ -1,8 +1,7 @@
 //! Queues of a port.
 
-use crate::contract::packet::QueuedPacket;
 use crate::ids::{CLASSES, QueueIx};
-use crate::model::fifo::{Fifo, Frames};
+use crate::model::fifo::{Fifo, Frames, Place};
 use backwater_engine::index::Id;
 use std::ops::{Index, IndexMut};
 
@@ -20,23 +19,24 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Adds a frame.
+    /// Adds a frame of `bytes`.
     #[inline(always)]
-    pub(super) fn push(&mut self, queued: &QueuedPacket, frames: &mut Frames) {
-        self.bytes += u64::from(queued.frame.size.charge);
+    pub(super) fn push(&mut self, place: Place, bytes: u64, frames: &mut Frames) {
+        self.bytes += bytes;
         self.count += 1;
-        self.frames.push(queued, frames);
+        self.frames.push(place, frames);
     }
 
-    /// Takes the first frame of a queue that is not empty.
+    /// Takes the first frame of a queue that is not empty. Returns its place and charged bytes.
     #[inline(always)]
-    pub(super) fn pop(&mut self, frames: &mut Frames) -> QueuedPacket {
-        let queued = self.frames.pop(frames);
+    pub(super) fn pop(&mut self, frames: &Frames) -> (Place, u64) {
+        let place = self.frames.pop(frames);
         // The next frame of a long queue arrived long ago: prefetch it.
-        self.frames.prefetch_front(frames);
-        self.bytes -= u64::from(queued.frame.size.charge);
+        self.frames.prefetch_first(frames);
+        let bytes = u64::from(frames[place].frame.size.charge);
+        self.bytes -= bytes;
         self.count -= 1;
-        queued
+        (place, bytes)
     }
 }
 

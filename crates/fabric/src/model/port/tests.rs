@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ids::NodeId;
-use crate::testing::queued;
+use crate::testing::{enqueue, queued};
 
 fn port(scheduler: SchedulerConfig) -> Port {
     let facts = PortFacts {
@@ -30,7 +30,7 @@ fn order(port: &mut Port, count: usize, frames: &mut Frames) -> Vec<u16> {
 fn round_robin_takes_one_packet_of_each_queue_in_turn() {
     let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());
     for queue in [3, 3, 3, 5, 5, 0] {
-        port.enqueue(QueueIx(queue), &queued(queue as u8, 1000), &mut frames);
+        enqueue(&mut port, queue, 1000, &mut frames);
     }
     assert_eq!([0, 3, 4, 5, 99].map(|queue| port.queue_frames(QueueIx(queue))), [1, 3, 0, 2, 0]);
     let occupancies = port.queue_occupancies().map(|(queue, bytes)| (queue.0, bytes));
@@ -45,11 +45,11 @@ fn round_robin_takes_one_packet_of_each_queue_in_turn() {
 fn the_lowest_queue_goes_first_if_asked_to() {
     let (mut port, mut frames) = (port(SchedulerConfig::LowestFirst {}), Frames::default());
     for queue in [5, 3, 5, 3] {
-        port.enqueue(QueueIx(queue), &queued(queue as u8, 1000), &mut frames);
+        enqueue(&mut port, queue, 1000, &mut frames);
     }
     assert_eq!(order(&mut port, 3, &mut frames), [3, 3, 5]);
     for queue in [3, 0] {
-        port.enqueue(QueueIx(queue), &queued(queue as u8, 1000), &mut frames);
+        enqueue(&mut port, queue, 1000, &mut frames);
     }
     port.close(QueueIx(3), Time::ZERO, PortId(9).into());
     assert_eq!(order(&mut port, 3, &mut frames), [0, 5]);
@@ -62,10 +62,10 @@ fn dwrr_shares_bytes_not_packets() {
     let mut frames = Frames::default();
     let mut port = port(SchedulerConfig::Dwrr { quantum: backwater_engine::Bytes(1600) });
     for _ in 0..400 {
-        port.enqueue(QueueIx(1), &queued(1, 1500), &mut frames);
+        enqueue(&mut port, 1, 1500, &mut frames);
     }
     for _ in 0..2000 {
-        port.enqueue(QueueIx(2), &queued(2, 300), &mut frames);
+        enqueue(&mut port, 2, 300, &mut frames);
     }
     let (mut bytes, sizes) = ([0u64; 3], [0, 1500, 300]);
     for queue in order(&mut port, 600, &mut frames) {
@@ -81,11 +81,11 @@ fn dwrr_forgets_the_credit_of_a_queue_that_becomes_empty() {
     let mut frames = Frames::default();
     let mut port = port(SchedulerConfig::Dwrr { quantum: backwater_engine::Bytes(1500) });
     for queue in [1, 2, 2, 2, 2] {
-        port.enqueue(QueueIx(queue), &queued(queue as u8, 1000), &mut frames);
+        enqueue(&mut port, queue, 1000, &mut frames);
     }
     assert_eq!(order(&mut port, 2, &mut frames), [1, 2]);
-    port.enqueue(QueueIx(1), &queued(1, 1000), &mut frames);
-    port.enqueue(QueueIx(1), &queued(1, 1000), &mut frames);
+    enqueue(&mut port, 1, 1000, &mut frames);
+    enqueue(&mut port, 1, 1000, &mut frames);
     // Queue 1 starts with a credit of 1500 B again, enough for one packet. Queue 2 has 500 B left;
     // 1500 B more are enough for two packets.
     assert_eq!(order(&mut port, 5, &mut frames), [1, 2, 2, 1, 2]);
@@ -123,7 +123,7 @@ fn a_frame_leaves_in_its_time_whether_the_link_is_up_or_not() {
 #[test]
 fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
     let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());
-    port.enqueue(QueueIx(3), &queued(3, 1000), &mut frames);
+    enqueue(&mut port, 3, 1000, &mut frames);
     port.close(QueueIx(3), Time::from_ps(10), PortId(9).into());
     port.close(QueueIx(3), Time::from_ps(20), PortId(8).into());
     assert!(!port.has_work());

@@ -1,14 +1,13 @@
 use super::*;
-use crate::ids::QueueIx;
 use crate::model::fifo::Frames;
 use crate::model::io::NodeIo;
-use crate::testing::{choose, node_io, port, queued};
+use crate::testing::{choose, enqueue, node_io, port};
 
 /// Returns a node whose ports have these numbers of packets of 1000 B in their queues.
 fn ports(packets: &[u32]) -> NodeIo {
     let with = |count: &u32| {
         let (mut port, mut frames) = (port(100), Frames::default());
-        (0..*count).for_each(|_| port.enqueue(QueueIx(3), &queued(3, 1000), &mut frames));
+        (0..*count).for_each(|_| enqueue(&mut port, 3, 1000, &mut frames));
         port
     };
     node_io(packets.iter().map(with).collect())
@@ -65,7 +64,7 @@ fn the_best_port_is_remembered_until_its_queue_grows() {
     assert!(first.is_some());
     assert_eq!(counts(&mut drill, &candidates, &mut queues, 1000), [0, 0, 1000, 0]);
     let mut frames = Frames::default();
-    (0..9).for_each(|_| queues.ports[PortIx(2)].enqueue(QueueIx(3), &queued(3, 1000), &mut frames));
+    (0..9).for_each(|_| enqueue(&mut queues.ports[PortIx(2)], 3, 1000, &mut frames));
     // The port with the grown queue is used at most until another port is drawn.
     assert!(counts(&mut drill, &candidates, &mut queues, 1000)[2] < 10);
 }
