@@ -138,7 +138,7 @@ pub(crate) fn queued(class: u8, bytes: u16) -> QueuedPacket {
 /// Adds a data packet of `bytes` to `queue`, which is that of a class.
 pub(crate) fn enqueue(port: &mut Port, queue: u16, bytes: u16, frames: &mut Frames) {
     let place = frames.put(queued(queue as u8, bytes));
-    port.enqueue(QueueIx(queue), place, frames);
+    port.enqueue(QueueIx(queue), place, bytes, frames);
 }
 
 /// Returns the context of a data packet from `ingress` to port 0. Leaks the packet's frame, because

@@ -68,17 +68,6 @@ impl ShardIo {
         wire.push(place, arrival, frames);
     }
 
-    /// Returns the rank of the first arrival on `wire`; [`Tournament::OUT`] if no frame arrives
-    /// during this visit.
-    #[inline(always)]
-    fn first_arrival(&self, wire: &Wire, frames: &Frames) -> Rank {
-        match wire.next(frames) {
-            Some(WireArrival { at, burst_age }) if at < self.agenda.end => {
-                rank(at - self.agenda.start, Kind::Arrive, burst_age, wire.ix)
-            }
-            _ => Tournament::OUT,
-        }
-    }
 }
 
 /// A part of a network's nodes. A shard shares no cache line with other shards, which may run on
@@ -322,10 +311,10 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
         let node = &mut nodes[index as usize];
         env.sink.node = index;
         let io = &mut *env.sink.io;
-        let (start, wires) = (io.agenda.start, io.wires_of(index));
+        let (start, end, wires) = (io.agenda.start, io.agenda.end, io.wires_of(index));
         let mut arrivals = std::mem::take(&mut io.arrivals);
         io.agenda.begin_visit(index);
-        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| io.first_arrival(wire, env.frames)));
+        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| first_arrival(wire, start, end, env.frames)));
         let mut handled = 0;
         loop {
             let io = &mut *env.sink.io;
@@ -339,12 +328,11 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
             (env.now, env.sink.now) = (now, now);
             if arrival < wake_up {
                 let wire = &mut io.wires[wires.start + ix.index()];
-                let place = wire.pop(env.frames);
-                let frame = &env.frames[place].frame;
+                let (place, frame) = wire.pop(env.frames);
                 io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
                 let faults = wire.faults.as_mut().filter(|_| !PLAIN);
                 let lost = faults.and_then(|faults| faults.loss_of(frame, wire.port, now, env.fabric));
-                arrivals.change(ix.index(), io.first_arrival(&io.wires[wires.start + ix.index()], env.frames));
+                arrivals.change(ix.index(), first_arrival(wire, start, end, env.frames));
                 match lost {
                     None => node.arrive(place, env),
                     Some(cause) => node.arrive_lost(ix, place, cause, env),
@@ -392,6 +380,16 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
     fn at_node(&mut self, index: u32, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_, PLAIN>>)) {
         self.env.sink.node = index;
         act(&mut self.nodes[index as usize], &mut self.env);
+    }
+}
+
+/// Returns the rank of the first arrival on `wire` during a visit from `start` to `end`;
+/// [`Tournament::OUT`] if no frame arrives.
+#[inline(always)]
+fn first_arrival(wire: &Wire, start: Time, end: Time, frames: &Frames) -> Rank {
+    match wire.next(frames) {
+        Some(WireArrival { at, burst_age }) if at < end => rank(at - start, Kind::Arrive, burst_age, wire.ix),
+        _ => Tournament::OUT,
     }
 }
 

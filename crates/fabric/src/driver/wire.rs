@@ -38,7 +38,7 @@ impl Wire {
         Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, epoch: u32::MAX, faults }
     }
 
-    /// Puts a frame on the wire.
+    /// Puts the frame at `place` on the wire.
     #[inline(always)]
     pub(super) fn push(&mut self, place: Place, arrival: WireArrival, frames: &mut Frames) {
         let arriving = &mut frames[place];
@@ -56,17 +56,16 @@ impl Wire {
 
     /// Takes the next frame to arrive off the wire.
     #[inline(always)]
-    pub(super) fn pop(&mut self, frames: &mut Frames) -> Place {
-        let place = self.frames.pop(frames);
-        frames[place].note = 0;
-        place
+    pub(super) fn pop<'a>(&mut self, frames: &'a mut Frames) -> (Place, &'a Frame) {
+        let (place, packet) = self.frames.pop(frames);
+        packet.note = 0;
+        (place, &packet.frame)
     }
 
     /// Returns the next arrival.
     #[inline(always)]
     pub(super) fn next(&self, frames: &Frames) -> Option<WireArrival> {
-        let first = self.frames.front(frames)?;
-        self.frames.prefetch_second(frames);
+        let first = self.frames.front_of_two(frames)?;
         Some(WireArrival { at: first.at, burst_age: first.note })
     }
 

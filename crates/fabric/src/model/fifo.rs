@@ -105,6 +105,14 @@ impl<T: Copy> Pool<T> {
         slot.item
     }
 
+    /// Prefetches the item at `place`, if there is one.
+    #[inline(always)]
+    fn prefetch(&self, place: Place) {
+        if let Some(slot) = self.slots.get(place.0 as usize) {
+            prefetch(slot);
+        }
+    }
+
     #[inline(always)]
     fn behind(&self, place: Place) -> Place {
         self.slots[place.0 as usize].next
@@ -156,9 +164,17 @@ impl Fifo {
     }
 
     /// Returns the first item.
-    #[inline]
+    #[inline(always)]
     pub fn front<'a, T: Copy>(&self, pool: &'a Pool<T>) -> Option<&'a T> {
         (!self.is_empty()).then(|| &pool[self.first])
+    }
+
+    /// Returns the first item, and prefetches the second one.
+    #[inline(always)]
+    pub(crate) fn front_of_two<'a, T: Copy>(&self, pool: &'a Pool<T>) -> Option<&'a T> {
+        let first = pool.slots.get(self.first.0 as usize)?;
+        pool.prefetch(first.next);
+        Some(&first.item)
     }
 
     /// Returns all items from the first to the last.
@@ -180,28 +196,15 @@ impl Fifo {
     }
 
     /// Removes the first item of a queue that is not empty. The item keeps its place in the pool.
+    /// Prefetches the next item.
     #[inline(always)]
-    pub(crate) fn pop<T: Copy>(&mut self, pool: &Pool<T>) -> Place {
+    pub(crate) fn pop<'a, T: Copy>(&mut self, pool: &'a mut Pool<T>) -> (Place, &'a mut T) {
         debug_assert!(!self.is_empty(), "the queue must hold an item");
         let first = self.first;
-        self.first = if first == self.last { NOWHERE } else { pool.behind(first) };
-        first
-    }
-
-    /// Prefetches the first item.
-    #[inline(always)]
-    pub(crate) fn prefetch_first<T: Copy>(&self, pool: &Pool<T>) {
-        if let Some(slot) = pool.slots.get(self.first.0 as usize) {
-            prefetch(slot);
-        }
-    }
-
-    /// Prefetches the second item. The first one is read.
-    #[inline(always)]
-    pub(crate) fn prefetch_second<T: Copy>(&self, pool: &Pool<T>) {
-        if let Some(slot) = pool.slots.get(pool.behind(self.first).0 as usize) {
-            prefetch(slot);
-        }
+        let behind = pool.behind(first);
+        self.first = if first == self.last { NOWHERE } else { behind };
+        pool.prefetch(behind);
+        (first, &mut pool[first])
     }
 }
 
@@ -229,8 +232,8 @@ mod tests {
                     expected.push_back(size);
                 } else if let Some(expected) = expected.pop_front() {
                     prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));
-                    let place = fifo.pop(&frames);
-                    prop_assert_eq!((frames[place], frames.take(place)), (expected, expected));
+                    let (place, item) = fifo.pop(&mut frames);
+                    prop_assert_eq!((*item, frames.take(place)), (expected, expected));
                 }
                 prop_assert_eq!((fifo.is_empty(), fifo.is_single()), (expected.is_empty(), expected.len() == 1));
                 let seen: VecDeque<u16> = fifo.iter(&frames).copied().collect();

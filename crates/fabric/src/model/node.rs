@@ -159,7 +159,7 @@ impl Node {
             // Waiting control frames are out of date: both ends discard the flow-control state that
             // they received, and send their own state again.
             while self.io.ports[port].has_control() {
-                let place = self.io.ports[port].next_control(env.frames);
+                let (place, _) = self.io.ports[port].next_control(env.frames);
                 self.io.drop(port, place, DropCause::LinkDown, env);
             }
             self.io.ports[port].recover();

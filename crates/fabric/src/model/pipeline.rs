@@ -173,10 +173,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn enqueue(&mut self, egress: PortIx, place: Place) {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut frames[place].context(egress, records);
+        let bytes = at.bytes();
         if at.ingress_class() == Class::CONTROL {
             let queue = at.queue;
             Self::observe_enqueue(self.node, at, *sink, *now, fabric);
-            self.node.io.ports[egress].enqueue(queue, place, frames);
+            self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
         } else {
             let pressure = match Self::admit(self.node, egress, at, *now, fabric) {
                 Ok(pressure) => pressure,
@@ -184,7 +185,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             };
             let queue = at.queue;
             Self::observe_enqueue(self.node, at, *sink, *now, fabric);
-            self.node.io.ports[egress].enqueue(queue, place, frames);
+            self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
             let at = &frames[place].context_in(egress, queue, records);
             self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
         }
@@ -288,7 +289,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             return self.drop_arrived(place, DropCause::LinkDown);
         }
         Self::observe_enqueue(self.node, packet, *sink, *now, fabric);
-        self.node.io.ports[egress].enqueue(queue, place, frames);
+        let bytes = packet.bytes();
+        self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
         self.schedule(egress);
     }
 
@@ -304,7 +306,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             let at = &mut frames[place].context(egress, records);
             Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).own_enqueued(at);
         }
-        self.node.io.ports[egress].enqueue(QueueIx::of(frame.class()), place, frames);
+        self.node.io.ports[egress].enqueue(QueueIx::of(frame.class()), place, frame.size.charge, frames);
         self.schedule(egress);
     }
 
@@ -336,23 +338,25 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             return self.transmit_control(ix);
         }
         let Some(queue) = port.next_queue(self.env.frames) else { return self.transmit_own(ix) };
-        let place = port.take(queue, self.env.frames);
-        let Env { fabric, records, frames, .. } = &mut *self.env;
-        let packet = &mut frames[place];
+        let Env { now, fabric, records, frames, .. } = &mut *self.env;
+        let (place, packet) = port.take(queue, frames);
         if port.opened_after(packet.at) {
             charge_pauses(port, queue, packet.at, &mut packet.frame, records, fabric);
         }
-        self.depart(ix, queue, place);
+        if flags.has::<S>(NodeFlags::DEPARTURE_WORK) {
+            self.depart_by_detour(ix, queue, place);
+        } else {
+            Self::depart(self.node, &mut packet.context_in(ix, queue, records), *now, fabric);
+        }
         self.start(ix, place);
     }
 
     /// Transmits the next link-local frame.
     #[inline(never)]
     fn transmit_control(mut self, ix: PortIx) {
-        let place = self.node.io.ports[ix].next_control(self.env.frames);
+        let (place, frame) = self.node.io.ports[ix].next_control(self.env.frames);
         if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
             let Node { io, switch, .. } = &mut *self.node;
-            let frame = &self.env.frames[place].frame;
             Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, frame);
         }
         self.start(ix, place);
@@ -375,7 +379,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let port = &mut self.node.io.ports[ix];
         port.start(&self.env.frames[place].frame, self.env.now);
         self.env.sink.transmit(port, place, self.env.records, self.env.frames);
-        self.wake_if_needed(ix);
+        if port.wake_at > port.busy_until {
+            Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
+        }
     }
 
     /// Schedules a wake-up for the time at which a port becomes idle, unless an earlier one is
@@ -413,32 +419,35 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     // -------------------------------------------------------------------------------------- depart
 
-    /// Lets a packet that was taken from `queue` depart: its transmission starts now.
+    /// Lets a packet that left its queue depart: its transmission starts now.
     #[inline(always)]
-    fn depart(&mut self, egress: PortIx, queue: QueueIx, place: Place) {
-        let packet = &mut self.env.frames[place];
-        let Body::Packet(headers) = &mut packet.frame.body else { unreachable!("link-local frames are in no queue") };
-        headers.queue = queue.0.min(u8::MAX.into()) as u8;
-        let hooks = HookSet::departure_of(headers.kind);
-        if self.node.io.flags.has::<S>(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
-            self.node.io.extend_trail::<S>(egress, &mut packet.frame, self.env.records);
-            if self.node.io.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
-                self.reborrow().account_for_departure(hooks, egress, queue, place);
-            } else if self.node.io.flags.has::<S>(NodeFlags::of(hooks)) {
-                let at = &mut packet.context_in(egress, queue, self.env.records);
-                Self::call_departure_hooks(hooks, self.node, at, self.env.now, self.env.fabric);
-            }
+    fn depart(node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
+        let hooks = Self::note_queue(at);
+        if node.io.flags.has::<S>(NodeFlags::of(hooks)) {
+            Self::call_departure_hooks(hooks, node, at, now, fabric);
         }
-        let at = &self.env.frames[place].context_in(egress, queue, self.env.records);
-        Self::release(self.node, at, self.env.now, self.env.fabric);
+        Self::release(node, at, now, fabric);
     }
 
-    /// Accounts for a departure that counts as a turn or as relayed, or that is traced, and calls
-    /// the hooks.
+    /// Notes in the headers of a departing packet which queue it left. Returns the hooks for this
+    /// kind of packet.
+    #[inline(always)]
+    fn note_queue(at: &mut PacketContext<'_>) -> HookSet {
+        let queue = at.queue.0.min(u8::MAX.into()) as u8;
+        let Body::Packet(headers) = &mut at.packet.frame.body else {
+            unreachable!("link-local frames are in no queue")
+        };
+        headers.queue = queue;
+        HookSet::departure_of(headers.kind)
+    }
+
+    /// Lets a packet depart whose trail is kept, that is traced, or that counts as a turn or as
+    /// relayed.
     #[inline(never)]
-    fn account_for_departure(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, place: Place) {
+    fn depart_by_detour(&mut self, egress: PortIx, queue: QueueIx, place: Place) {
         let flags = self.node.io.flags;
-        let packet = &self.env.frames[place];
+        let packet = &mut self.env.frames[place];
+        self.node.io.extend_trail::<S>(egress, &mut packet.frame, self.env.records);
         if flags.has::<S>(NodeFlags::RELAYS) && packet.ingress != PortIx::NONE {
             self.node.io.ports[egress].count_relayed(&packet.frame);
         }
@@ -446,10 +455,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             let wire = packet.frame.size.wire;
             self.nic().charge_queues_turn(egress, wire);
         }
-        let Env { now, fabric, records, frames, sink } = self.env;
-        let packet = &mut frames[place];
-        let was_marked = packet.frame.is_marked();
-        let at = &mut packet.context_in(egress, queue, records);
+        let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        let at = &mut frames[place].context_in(egress, queue, records);
+        let was_marked = at.packet.frame.is_marked();
+        let hooks = Self::note_queue(at);
         Self::call_departure_hooks(hooks, self.node, at, *now, fabric);
         if flags.has::<S>(NodeFlags::TRACE) {
             let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now);
@@ -458,6 +467,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             }
             tracer.started(at);
         }
+        Self::release(self.node, at, *now, fabric);
     }
 
     /// Calls the hooks for a packet that leaves its queue.
@@ -524,9 +534,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
         for queue in self.node.io.ports[egress].queues() {
             while self.node.io.ports[egress].is_occupied(queue) {
-                let place = self.node.io.ports[egress].take(queue, self.env.frames);
                 let Env { now, fabric, records, frames, sink } = &mut *self.env;
-                let packet = &mut frames[place].context_in(egress, queue, records);
+                let (place, packet) = self.node.io.ports[egress].take(queue, frames);
+                let packet = &mut packet.context_in(egress, queue, records);
                 Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).abandoned(packet);
                 Self::release(self.node, packet, *now, fabric);
                 let ingress = if packet.ingress() == PortIx::NONE { egress } else { packet.ingress() };
@@ -541,10 +551,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn move_first(self, egress: PortIx, queue: QueueIx) -> bool {
         let Node { io, switch, flow_control, .. } = &mut *self.node;
         let port = &mut io.ports[egress];
-        let feeds_wire = port.feeds_wire(queue);
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
-        let place = if feeds_wire { port.take(queue, frames) } else { port.take_inner(queue, frames) };
-        let queued = &mut frames[place];
+        let (place, queued) = port.take_any(queue, frames);
         if port.opened_after(queued.at) {
             charge_pauses(port, queue, queued.at, &mut queued.frame, records, fabric);
         }
@@ -554,7 +562,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         queued.frame.set_class(to.class);
         let port = &mut io.ports[egress];
         let feeds_wire = port.feeds_wire(to.queue);
-        port.enqueue(to.queue, place, frames);
+        let bytes = queued.frame.size.charge;
+        port.enqueue(to.queue, place, bytes, frames);
         let mut packet = frames[place].context_in(egress, to.queue, records);
         if io.flags.has::<S>(NodeFlags::TRACE) {
             Tracer::new(io, switch, *sink, *now).moved(from, &mut packet);

@@ -348,10 +348,10 @@ impl Port {
         self.added != Added::FeedsQueues || queue.index() < CLASSES
     }
 
-    /// Adds the frame at `place` to `queue`.
+    /// Adds the frame at `place`, of `bytes`, to `queue`.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, queue: QueueIx, place: Place, frames: &mut Frames) {
-        let (index, bytes) = (queue.index(), u64::from(frames[place].frame.size.charge));
+    pub(crate) fn enqueue(&mut self, queue: QueueIx, place: Place, bytes: u16, frames: &mut Frames) {
+        let (index, bytes) = (queue.index(), u64::from(bytes));
         self.queued_bytes += bytes;
         let queue = if index < CLASSES {
             self.occupied.insert(index);
@@ -393,14 +393,14 @@ impl Port {
             && newer.supersedes()
         {
             for _ in 0..self.control.iter(frames).count() {
-                let waiting = self.control.pop(frames);
-                let Body::Control(control) = &mut frames[waiting].frame.body else {
+                let (place, waiting) = self.control.pop(frames);
+                let Body::Control(control) = &mut waiting.frame.body else {
                     unreachable!("link-local frames alone wait here")
                 };
                 if control.remove_superseded(newer) {
-                    self.control.push(waiting, frames);
+                    self.control.push(place, frames);
                 } else {
-                    withdrawn(frames.take(waiting).frame)
+                    withdrawn(frames.take(place).frame)
                 }
             }
         }
@@ -415,36 +415,43 @@ impl Port {
     }
 
     /// Takes the first link-local frame, of those that wait.
-    pub(crate) fn next_control(&mut self, frames: &Frames) -> Place {
-        self.control.pop(frames)
+    pub(crate) fn next_control<'a>(&mut self, frames: &'a mut Frames) -> (Place, &'a Frame) {
+        let (place, packet) = self.control.pop(frames);
+        (place, &packet.frame)
     }
 
     /// Takes the first frame of a queue that feeds the wire.
     #[inline(always)]
-    pub(crate) fn take(&mut self, index: QueueIx, frames: &Frames) -> Place {
+    pub(crate) fn take<'a>(&mut self, index: QueueIx, frames: &'a mut Frames) -> (Place, &'a mut QueuedPacket) {
         let queue = &mut self.queues[index];
-        let (place, bytes) = queue.pop(frames);
+        let (place, packet) = queue.pop(frames);
         if queue.frames.is_empty() {
             self.occupied.remove(index.index());
             if index.index() >= CLASSES {
                 self.filled -= 1;
             }
         }
-        self.queued_bytes -= bytes;
-        place
+        self.queued_bytes -= u64::from(packet.frame.size.charge);
+        (place, packet)
     }
 
     /// Takes the first frame of an inner queue.
-    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &Frames) -> Place {
+    fn take_inner<'a>(&mut self, index: QueueIx, frames: &'a mut Frames) -> (Place, &'a mut QueuedPacket) {
         let queue = &mut self.queues[index];
-        let (place, bytes) = queue.pop(frames);
+        let (place, packet) = queue.pop(frames);
+        let bytes = u64::from(packet.frame.size.charge);
         if queue.frames.is_empty() {
             self.inner.occupied.remove(index.index());
             self.filled -= 1;
         }
         self.queued_bytes -= bytes;
         self.inner.bytes -= bytes;
-        place
+        (place, packet)
+    }
+
+    /// Takes the first frame of any queue.
+    pub(crate) fn take_any<'a>(&mut self, index: QueueIx, frames: &'a mut Frames) -> (Place, &'a mut QueuedPacket) {
+        if self.feeds_wire(index) { self.take(index, frames) } else { self.take_inner(index, frames) }
     }
 
     /// Starts `frame` on the wire.

@@ -1,5 +1,6 @@
 //! Queues of a port.
 
+use crate::contract::packet::QueuedPacket;
 use crate::ids::{CLASSES, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Place};
 use backwater_engine::index::Id;
@@ -27,16 +28,13 @@ impl Queue {
         self.frames.push(place, frames);
     }
 
-    /// Takes the first frame of a queue that is not empty. Returns its place and charged bytes.
+    /// Takes the first frame of a queue that is not empty.
     #[inline(always)]
-    pub(super) fn pop(&mut self, frames: &Frames) -> (Place, u64) {
-        let place = self.frames.pop(frames);
-        // The next frame of a long queue arrived long ago: prefetch it.
-        self.frames.prefetch_first(frames);
-        let bytes = u64::from(frames[place].frame.size.charge);
-        self.bytes -= bytes;
+    pub(super) fn pop<'a>(&mut self, frames: &'a mut Frames) -> (Place, &'a mut QueuedPacket) {
+        let (place, packet) = self.frames.pop(frames);
+        self.bytes -= u64::from(packet.frame.size.charge);
         self.count -= 1;
-        (place, bytes)
+        (place, packet)
     }
 }
 
