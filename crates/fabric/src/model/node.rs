@@ -116,7 +116,7 @@ impl Node {
     // -------------------------------------------------------------------------------------- inputs
 
     /// Handles the frame at `place`, whose last bit has just arrived on its ingress port.
-    #[inline]
+    #[inline(always)]
     pub fn arrive<S: Sink>(&mut self, place: Place, env: &mut Env<'_, S>) {
         let frame = &env.frames[place].frame;
         self.io.counters.received += u64::from(frame.size.charge);

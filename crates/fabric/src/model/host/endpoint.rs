@@ -238,6 +238,7 @@ impl Endpoint {
     }
 
     /// Chooses the queue pair that sends next through `port`.
+    #[inline(always)]
     pub(super) fn choose(&mut self, port: &Port, now: Time, fabric: &Fabric) -> Option<Slot> {
         let (port, rate, open) = (port.ix, port.rate, ClassMask(!port.closed_classes().0));
         let lanes = &mut self.lanes[port];

@@ -291,6 +291,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     }
 
     /// A packet for this node arrived.
+    #[inline(never)]
     pub(crate) fn receive(mut self, port: PortIx, frame: &Frame) {
         let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
