@@ -67,7 +67,6 @@ impl ShardIo {
         }
         wire.push(place, arrival, frames);
     }
-
 }
 
 /// A part of a network's nodes. A shard shares no cache line with other shards, which may run on
@@ -314,8 +313,11 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
         let (start, end, wires) = (io.agenda.start, io.agenda.end, io.wires_of(index));
         let mut arrivals = std::mem::take(&mut io.arrivals);
         io.agenda.begin_visit(index);
-        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| first_arrival(wire, start, end, env.frames)));
-        let mut handled = 0;
+        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| {
+            wire.prefetch_second(env.frames);
+            first_arrival(wire, start, end, env.frames)
+        }));
+        let (mut handled, is_host) = (0, node.io.endpoint.is_some());
         loop {
             let io = &mut *env.sink.io;
             let (arrival, wake_up) = (arrivals.smallest(), io.agenda.next());
@@ -333,6 +335,9 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
                 let faults = wire.faults.as_mut().filter(|_| !PLAIN);
                 let lost = faults.and_then(|faults| faults.loss_of(frame, wire.port, now, env.fabric));
                 arrivals.change(ix.index(), first_arrival(wire, start, end, env.frames));
+                if is_host {
+                    wire.prefetch_pauses(env.frames, env.records);
+                }
                 match lost {
                     None => node.arrive(place, env),
                     Some(cause) => node.arrive_lost(ix, place, cause, env),

@@ -3,7 +3,7 @@
 use crate::contract::PortFacts;
 use crate::contract::report::DropCause;
 use crate::frame::Frame;
-use crate::frame::record::Record;
+use crate::frame::record::{Record, Records};
 use crate::ids::{PortId, PortIx};
 use crate::model::fifo::{Fifo, Frames, Place};
 use crate::model::port::WireIx;
@@ -65,8 +65,22 @@ impl Wire {
     /// Returns the next arrival.
     #[inline(always)]
     pub(super) fn next(&self, frames: &Frames) -> Option<WireArrival> {
-        let first = self.frames.front_of_two(frames)?;
+        let first = self.frames.front(frames)?;
         Some(WireArrival { at: first.at, burst_age: first.note })
+    }
+
+    /// Prefetches the second frame to arrive.
+    #[inline(always)]
+    pub(super) fn prefetch_second(&self, frames: &Frames) {
+        self.frames.prefetch_second(frames);
+    }
+
+    /// Prefetches the pauses of the next frame to arrive.
+    #[inline(always)]
+    pub(super) fn prefetch_pauses(&self, frames: &Frames, records: &Records) {
+        if let Some(next) = self.frames.front(frames) {
+            records.prefetch_pauses(next.frame.record);
+        }
     }
 
     /// Returns the frames in flight, in order of arrival.

@@ -10,6 +10,7 @@ use crate::frame::notice::Notice;
 use crate::frame::route::MAX_HOPS;
 use crate::ids::PortIx;
 use backwater_engine::memory::HeapBytes;
+use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Duration, Rate, Time};
 use get_size2::GetSize;
 
@@ -433,6 +434,14 @@ impl Records {
     /// Returns the record's pauses.
     pub fn pauses(&self, reference: RecordRef) -> Option<&PauseLog> {
         self.pauses.get(reference.0 as usize)
+    }
+
+    /// Prefetches the record's pauses.
+    #[inline(always)]
+    pub(crate) fn prefetch_pauses(&self, reference: RecordRef) {
+        if let Some(pauses) = self.pauses(reference) {
+            prefetch(pauses);
+        }
     }
 
     /// Returns the record's telemetry; `None` without stamps.

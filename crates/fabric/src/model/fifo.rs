@@ -105,11 +105,12 @@ impl<T: Copy> Pool<T> {
         slot.item
     }
 
-    /// Prefetches the item at `place`, if there is one.
+    /// Prefetches the item behind `place`, if there is one.
     #[inline(always)]
-    fn prefetch(&self, place: Place) {
-        if let Some(slot) = self.slots.get(place.0 as usize) {
-            prefetch(slot);
+    fn prefetch_behind(&self, place: Place) {
+        let slot = |place: Place| self.slots.get(place.0 as usize);
+        if let Some(behind) = slot(place).and_then(|first| slot(first.next)) {
+            prefetch(behind);
         }
     }
 
@@ -169,12 +170,10 @@ impl Fifo {
         (!self.is_empty()).then(|| &pool[self.first])
     }
 
-    /// Returns the first item, and prefetches the second one.
+    /// Prefetches the second item.
     #[inline(always)]
-    pub(crate) fn front_of_two<'a, T: Copy>(&self, pool: &'a Pool<T>) -> Option<&'a T> {
-        let first = pool.slots.get(self.first.0 as usize)?;
-        pool.prefetch(first.next);
-        Some(&first.item)
+    pub(crate) fn prefetch_second<T: Copy>(&self, pool: &Pool<T>) {
+        pool.prefetch_behind(self.first);
     }
 
     /// Returns all items from the first to the last.
@@ -196,14 +195,14 @@ impl Fifo {
     }
 
     /// Removes the first item of a queue that is not empty. The item keeps its place in the pool.
-    /// Prefetches the next item.
+    /// Prefetches the next item but one, so that the next item is already near when it is removed.
     #[inline(always)]
     pub(crate) fn pop<'a, T: Copy>(&mut self, pool: &'a mut Pool<T>) -> (Place, &'a mut T) {
         debug_assert!(!self.is_empty(), "the queue must hold an item");
         let first = self.first;
         let behind = pool.behind(first);
         self.first = if first == self.last { NOWHERE } else { behind };
-        pool.prefetch(behind);
+        pool.prefetch_behind(behind);
         (first, &mut pool[first])
     }
 }

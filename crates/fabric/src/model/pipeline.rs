@@ -30,7 +30,7 @@ use crate::model::io::HookOwner;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
-use crate::model::tracing::{Tracer, charge_pauses};
+use crate::model::tracing::{Tracer, charge_pauses_of};
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 
@@ -340,9 +340,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Some(queue) = port.next_queue(self.env.frames) else { return self.transmit_own(ix) };
         let Env { now, fabric, records, frames, .. } = &mut *self.env;
         let (place, packet) = port.take(queue, frames);
-        if port.opened_after(packet.at) {
-            charge_pauses(port, queue, packet.at, &mut packet.frame, records, fabric);
-        }
+        let packet = if port.opened_after(packet.at) {
+            charge_pauses_of(port, queue, place, frames, records, fabric)
+        } else {
+            packet
+        };
         if flags.has::<S>(NodeFlags::DEPARTURE_WORK) {
             self.depart_by_detour(ix, queue, place);
         } else {
@@ -553,9 +555,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let port = &mut io.ports[egress];
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let (place, queued) = port.take_any(queue, frames);
-        if port.opened_after(queued.at) {
-            charge_pauses(port, queue, queued.at, &mut queued.frame, records, fabric);
-        }
+        let queued = if port.opened_after(queued.at) {
+            charge_pauses_of(port, queue, place, frames, records, fabric)
+        } else {
+            queued
+        };
         let packet = queued.context_in(egress, queue, records);
         let (from, to) = (packet.choice(), flow_control.next_queue(&packet, &View::new(*now, *fabric, io)));
         (queued.at, queued.note) = (*now, to.note);

@@ -1,6 +1,7 @@
 //! Tracing and accounting: reports packets and senders to the trace and to the ledger. This module
 //! never changes a packet's path.
 
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::{IngressOccupancy, Report};
 use crate::contract::{BufferAccounts, BufferPolicy, PacketContext, QueueChoice, Verdict};
 use crate::frame::journey::{Journey, Term};
@@ -8,6 +9,7 @@ use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Packet, PacketKind};
 use crate::ids::{FlowId, PortIx, QueueIx, Slot};
 use crate::mechanisms::headroom::AnyBufferPolicy;
+use crate::model::fifo::{Frames, Place};
 use crate::model::io::NodeIo;
 use crate::model::ledger::{OnWire, PairFacts};
 use crate::model::port::Port;
@@ -243,9 +245,25 @@ fn add_wire_time(journey: &mut Journey, port: &Port, until: Time, now: Time) {
     journey.add(port.id, Term::Propagation, None, port.delay);
 }
 
+/// Charges the time for which PAUSEs held the packet at `place`, which left `queue`, to the packet's
+/// record ([`charge_pauses`]). Prefetches the record of the queue's next packet. Returns the packet.
+#[inline(never)]
+pub(crate) fn charge_pauses_of<'a>(
+    port: &Port,
+    queue: QueueIx,
+    place: Place,
+    frames: &'a mut Frames,
+    records: &mut Records,
+    fabric: &Fabric,
+) -> &'a mut QueuedPacket {
+    port.prefetch_pauses(queue, frames, records);
+    let packet = &mut frames[place];
+    charge_pauses(port, queue, packet.at, &mut packet.frame, records, fabric);
+    packet
+}
+
 /// Charges the time for which PAUSEs held a data packet in `queue` since `since` to the packet's
 /// record. If no gate has opened since then ([`Port::opened_after`]), no PAUSE held the packet.
-#[inline(never)]
 pub(crate) fn charge_pauses(
     port: &Port,
     queue: QueueIx,

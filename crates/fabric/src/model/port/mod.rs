@@ -17,6 +17,7 @@ use crate::contract::packet::QueuedPacket;
 use crate::contract::{AddedQueues, PortFacts, Stage};
 use crate::frame::cause::{Cause, Closure};
 use crate::frame::framing::Framing;
+use crate::frame::record::Records;
 use crate::frame::{Body, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Place};
@@ -433,6 +434,14 @@ impl Port {
         }
         self.queued_bytes -= u64::from(packet.frame.size.charge);
         (place, packet)
+    }
+
+    /// Prefetches the pauses of the next frame in `queue`.
+    #[inline]
+    pub(crate) fn prefetch_pauses(&self, queue: QueueIx, frames: &Frames, records: &Records) {
+        if let Some(next) = self.queues[queue].frames.front(frames) {
+            records.prefetch_pauses(next.frame.record);
+        }
     }
 
     /// Takes the first frame of an inner queue.
