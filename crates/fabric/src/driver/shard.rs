@@ -204,6 +204,7 @@ impl Shard {
         }
         let troubled = self.io.wires.iter().filter(|wire| wire.faults.is_some()).count();
         ports.bytes += self.io.wires.heap_bytes() + (troubled * size_of::<LinkFaults>()) as u64;
+        nodes.bytes += self.io.wires_of.heap_bytes();
         flows.bytes += self.io.observations.acknowledged.heap_bytes() + self.io.observations.trace.heap_bytes();
         *frames += self.frames.memory();
         *reserved += self.frames.reserved();
