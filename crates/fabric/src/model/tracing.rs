@@ -245,8 +245,9 @@ fn add_wire_time(journey: &mut Journey, port: &Port, until: Time, now: Time) {
     journey.add(port.id, Term::Propagation, None, port.delay);
 }
 
-/// Charges the time for which PAUSEs held the packet at `place`, which left `queue`, to the packet's
-/// record ([`charge_pauses`]). Prefetches the record of the queue's next packet. Returns the packet.
+/// Charges the time for which PAUSEs held the packet at `place`, which left `queue`, to the
+/// packet's record ([`charge_pauses`]), and returns the packet. Prefetches the record of the
+/// queue's next packet.
 #[inline(never)]
 pub(crate) fn charge_pauses_of<'a>(
     port: &Port,

@@ -76,8 +76,8 @@ proptest! {
         }
     }
 
-    /// A trace, even of nothing, requires the full pipeline. Otherwise, the pipeline is plain if the
-    /// mechanisms of the case allow it.
+    /// A trace, even of nothing, requires the full pipeline. Otherwise, the pipeline is plain if
+    /// the mechanisms of the case allow it.
     #[test]
     fn the_plain_pipeline_agrees_with_the_full_one(case in any_case()) {
         let mut traced = Simulation::new(case.spec.clone(), case.flows.clone(), 1).unwrap();
