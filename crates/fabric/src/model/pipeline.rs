@@ -345,9 +345,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         } else {
             packet
         };
-        if flags.has::<S>(NodeFlags::DEPARTURE_WORK) {
+        if flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
             self.depart_by_detour(ix, queue, place);
         } else {
+            self.node.io.extend_trail::<S>(ix, &mut packet.frame, records);
             Self::depart(self.node, &mut packet.context_in(ix, queue, records), *now, fabric);
         }
         self.start(ix, place);
@@ -443,8 +444,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         HookSet::departure_of(headers.kind)
     }
 
-    /// Lets a packet depart whose trail is kept, that is traced, or that counts as a turn or as
-    /// relayed.
+    /// Lets a packet depart that is traced, or that counts as a turn or as relayed.
     #[inline(never)]
     fn depart_by_detour(&mut self, egress: PortIx, queue: QueueIx, place: Place) {
         let flags = self.node.io.flags;
