@@ -6,10 +6,9 @@ use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
 use crate::frame::journey::Journey;
 use crate::frame::{Frame, PacketKind, Psn};
-use crate::ids::{FlowId, NodeId, PortIx, QueueIx};
+use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
 use crate::model::ledger::{FlowAccount, Ledger};
-use crate::model::node::Node;
 use crate::network::flows::Flow;
 use std::collections::BTreeMap;
 
@@ -66,15 +65,16 @@ impl Simulation {
         let wanted: BTreeMap<FlowId, Psn> =
             self.fabric.flows.iter().map(|(id, flow)| (id, self.expected(&flow))).collect();
         for shard in &self.shards {
-            let mut found = |frame: &Frame, journey: &dyn Fn(&Journey) -> Journey| {
-                let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { return };
+            let is_wanted = |frame: &Frame| {
+                let data = frame.packet().filter(|packet| packet.kind == PacketKind::Data);
+                data.is_some_and(|packet| wanted.get(&packet.flow) == Some(&packet.psn))
+            };
+            let mut found = |frame: &Frame, until_now: &dyn Fn(&Journey) -> Journey| {
+                let Some(packet) = frame.packet().filter(|_| is_wanted(frame)) else { return };
                 let Some(so_far) = shard.records.journey(frame.record) else { return };
-                if wanted.get(&packet.flow) != Some(&packet.psn) {
-                    return;
-                }
                 let is_later = |other: &Journey| other.sent_after() <= so_far.sent_after();
                 if !stuck.get(&packet.flow).is_some_and(is_later) {
-                    stuck.insert(packet.flow, journey(so_far));
+                    stuck.insert(packet.flow, until_now(so_far));
                 }
             };
             for frame in shard.frames_on_wires() {
@@ -82,8 +82,19 @@ impl Simulation {
             }
             for node in &shard.nodes {
                 let Some(ledger) = &node.io.ledger else { continue };
-                for (port, place, frame) in queued(node, shard) {
-                    found(frame, &|journey| ledger.waiting(port, place, frame.class(), journey, self.now));
+                for port in node.ports() {
+                    for queue in port.queues() {
+                        let frames = || port.frames(queue, &shard.frames).map(|queued| &queued.frame);
+                        // Frames whose journeys `ahead` counts: those before a wanted packet.
+                        let (mut counted, mut ahead, mut before) = (0, 0, frames());
+                        for (place, frame) in frames().enumerate().filter(|(_, frame)| is_wanted(frame)) {
+                            let passed = before.by_ref().take(place - counted);
+                            ahead += passed.filter(|frame| shard.records.journey(frame.record).is_some()).count();
+                            counted = place;
+                            let place = (queue, ahead);
+                            found(frame, &|journey| ledger.waiting(port.ix, place, frame.class(), journey, self.now));
+                        }
+                    }
                 }
                 for (port, frame) in node.switch().into_iter().flat_map(|switch| switch.transit.frames()) {
                     found(frame, &|journey| ledger.forwarding(port, journey, self.now));
@@ -97,16 +108,4 @@ impl Simulation {
     fn expected(&self, flow: &Flow) -> Psn {
         self.node(flow.spec.dst).endpoint().map_or(0, |endpoint| endpoint.expected(flow))
     }
-}
-
-/// Returns the packets with journeys in a node's queues. The place of a packet is its queue, and
-/// the number of packets before it there.
-fn queued<'a>(node: &'a Node, shard: &'a Shard) -> impl Iterator<Item = (PortIx, (QueueIx, usize), &'a Frame)> {
-    node.ports().iter().flat_map(move |port| {
-        port.queues().flat_map(move |queue| {
-            let frames = port.frames(queue, &shard.frames).map(|queued| &queued.frame);
-            let accounted = frames.filter(|frame| shard.records.journey(frame.record).is_some());
-            accounted.enumerate().map(move |(ahead, frame)| (port.ix, (queue, ahead), frame))
-        })
-    })
 }

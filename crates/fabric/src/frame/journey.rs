@@ -4,6 +4,7 @@
 use crate::ids::{PortId, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use std::iter;
 
 /// Reason for which time passes. If several reasons to wait hold at once, only the first one
 /// counts. A queue and a source check reasons in their own orders.
@@ -117,39 +118,52 @@ pub struct Span {
     pub length: Duration,
 }
 
-/// [`Span`] in 16 bytes, because many packets have many spans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// One span, or a transmission with its propagation, in 16 bytes, because many packets have many
+/// spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    port: PortId,
-    /// Root, or [`Step::NO_ROOT`].
-    root: PortId,
+    pub(crate) port: PortId,
+    /// Root of a pause, or [`Step::NO_ROOT`]; propagation time of a transmission in ps.
+    more: u32,
     /// Length in ps times [`Step::TERMS`], plus the position of the reason in [`Term::ALL`].
     length_and_term: u64,
 }
 
 impl Step {
-    const NO_ROOT: PortId = PortId(u32::MAX);
+    const NO_ROOT: u32 = u32::MAX;
     /// Upper limit of the number of reasons. Lengths have the other bits: 6 days.
     const TERMS: u64 = 32;
 
-    /// Returns the time.
+    fn new(port: PortId, term: Term, more: u32, length: Duration) -> Step {
+        Step { port, more, length_and_term: length.ps() * Self::TERMS + term as u64 }
+    }
+
+    /// Returns the time without propagation.
     pub(crate) fn length(self) -> Duration {
         Duration::from_ps(self.length_and_term / Self::TERMS)
     }
 
-    fn term(self) -> Term {
+    /// Returns the propagation time after a transmission.
+    pub(crate) fn propagation(self) -> Duration {
+        let is_transmission = self.term() == Term::Serialisation;
+        if is_transmission { Duration::from_ps(self.more.into()) } else { Duration::ZERO }
+    }
+
+    pub(crate) fn term(self) -> Term {
         Term::ALL[(self.length_and_term % Self::TERMS) as usize]
     }
 
-    /// Returns the step with a length of zero.
-    pub(crate) fn without_length(self) -> Step {
-        Step { length_and_term: self.length_and_term % Self::TERMS, ..self }
+    /// Returns the root of a pause.
+    pub(crate) fn root(self) -> Option<PortId> {
+        (self.term() == Term::Paused && self.more != Self::NO_ROOT).then_some(PortId(self.more))
     }
 
-    /// Returns the span.
-    pub(crate) fn span(self) -> Span {
-        let root = Some(self.root).filter(|root| *root != Self::NO_ROOT);
-        Span { port: self.port, term: self.term(), root, length: self.length() }
+    /// Returns the span, and the span of the propagation after a transmission.
+    fn spans(self) -> (Span, Option<Span>) {
+        let (port, propagation) = (self.port, self.propagation());
+        let first = Span { port, term: self.term(), root: self.root(), length: self.length() };
+        let second = Span { port, term: Term::Propagation, root: None, length: propagation };
+        (first, Some(second).filter(|_| propagation > Duration::ZERO))
     }
 }
 
@@ -201,18 +215,30 @@ impl Journey {
 
     /// Returns the spans in the order of the path.
     pub fn spans(&self) -> impl DoubleEndedIterator<Item = Span> + Clone {
-        self.steps.iter().map(|step| step.span())
+        self.steps.iter().flat_map(|step| {
+            let (first, second) = step.spans();
+            iter::once(first).chain(second)
+        })
     }
 
-    /// Adds time at `port`. Transmissions are recorded even if they take no time (a clock may cut
-    /// them to zero), because they record the path.
+    /// Adds time at `port`, if there is any.
     #[inline]
     pub(crate) fn add(&mut self, port: PortId, term: Term, root: Option<PortId>, length: Duration) {
-        if length > Duration::ZERO || term == Term::Serialisation {
-            let length_and_term = length.ps() * Step::TERMS + term as u64;
-            self.steps.push(Step { port, root: root.unwrap_or(Step::NO_ROOT), length_and_term });
+        debug_assert_ne!(term, Term::Serialisation, "recorded by `transmit`");
+        if length > Duration::ZERO {
+            self.steps.push(Step::new(port, term, root.map_or(Step::NO_ROOT, |root| root.0), length));
             self.until += length;
         }
+    }
+
+    /// Adds a transmission by `port`, and its propagation. The transmission is recorded even if it
+    /// takes no time (a clock may cut it to zero), because it records the path.
+    #[inline]
+    pub(crate) fn transmit(&mut self, port: PortId, length: Duration, propagation: Duration) {
+        let more = u32::try_from(propagation.ps()).unwrap_or(0);
+        self.steps.push(Step::new(port, Term::Serialisation, more, length));
+        self.until += length + Duration::from_ps(more.into());
+        self.add(port, Term::Propagation, None, propagation - Duration::from_ps(more.into()));
     }
 
     /// Returns the spans from the packet's transmission at its source on.
@@ -229,12 +255,19 @@ impl Journey {
 
     /// Removes everything after `end`.
     pub(crate) fn cut(&mut self, end: Time) {
-        while self.until > end {
-            let Some(Span { port, term, root, length }) = self.steps.pop().map(Step::span) else { return };
-            let cut = length.min(self.until - end);
-            self.until = Time::from_ps(self.until.ps() - length.ps());
-            if cut < length {
-                self.add(port, term, root, length - cut);
+        while self.until > end
+            && let Some(last) = self.steps.last_mut()
+        {
+            let (length, propagation) = (last.length(), last.propagation());
+            let excess = self.until - end;
+            let cut = if propagation > Duration::ZERO { propagation } else { length }.min(excess);
+            self.until = Time::from_ps(self.until.ps() - cut.ps());
+            if propagation > Duration::ZERO {
+                last.more -= cut.ps() as u32;
+            } else if cut < length {
+                last.length_and_term -= cut.ps() * Step::TERMS;
+            } else {
+                self.steps.pop();
             }
         }
     }
@@ -283,15 +316,54 @@ impl HeapBytes for RareFacts {
 mod tests {
     use super::*;
 
+    fn span(term: Term, root: Option<u32>, length: u64) -> Span {
+        Span { port: PortId(3), term, root: root.map(PortId), length: Duration::from_ps(length) }
+    }
+
     #[test]
     fn spans_of_six_days_are_exact() {
         let longest = Duration::from_ps(u64::MAX / Step::TERMS);
         let mut journey = Journey::new(Time::ZERO);
-        for (term, root) in Term::ALL.into_iter().zip([None, Some(PortId(0)), Some(PortId(7))].into_iter().cycle()) {
-            journey.add(PortId(3), term, root, longest);
-            let expected = Span { port: PortId(3), term, root, length: longest };
-            assert_eq!(journey.spans().next_back(), Some(expected));
+        for term in Term::ALL {
+            match term {
+                Term::Serialisation => journey.transmit(PortId(3), longest, Duration::ZERO),
+                _ => journey.add(PortId(3), term, None, longest),
+            }
+            assert_eq!(journey.spans().next_back(), Some(span(term, None, longest.ps())));
+            journey.restart(Time::ZERO);
         }
+        journey.add(PortId(3), Term::Paused, Some(PortId(7)), longest);
+        assert_eq!(journey.spans().next_back(), Some(span(Term::Paused, Some(7), longest.ps())));
         assert!(longest > Duration::from_ms(1000 * 60 * 60 * 24 * 6));
+    }
+
+    /// A transmission and its propagation are two spans, however long they are. A journey can be
+    /// cut anywhere.
+    #[test]
+    fn transmissions_can_be_cut() {
+        let limit = u64::from(u32::MAX);
+        for (length, propagation) in [(5, 0), (0, 7), (0, 0), (5, 1), (5, limit), (5, limit + 1), (9, 7 * limit)] {
+            let whole = || {
+                let mut journey = Journey::new(Time::from_ps(100));
+                journey.add(PortId(3), Term::Pacing, None, Duration::from_ps(4));
+                journey.transmit(PortId(3), Duration::from_ps(length), Duration::from_ps(propagation));
+                journey
+            };
+            for kept in [0, 3, 4, 5, 8, 9, 10, 11, limit, limit + 9, limit + 10, 8 * limit] {
+                let mut journey = whole();
+                journey.cut(Time::from_ps(100 + kept));
+                let parts = [(Term::Pacing, 4), (Term::Serialisation, length), (Term::Propagation, propagation)];
+                let (mut from, mut spans) = (0, Vec::new());
+                for (term, length) in parts {
+                    let part = length.min(kept.saturating_sub(from));
+                    if part > 0 || term == Term::Serialisation && from <= kept && length == 0 {
+                        spans.push(span(term, None, part));
+                    }
+                    from += length;
+                }
+                assert_eq!(journey.spans().collect::<Vec<_>>(), spans, "{kept} ps of {length} and {propagation} ps");
+                assert_eq!(journey.until, Time::from_ps(100 + kept.min(from)));
+            }
+        }
     }
 }

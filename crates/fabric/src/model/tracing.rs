@@ -4,7 +4,6 @@
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::{IngressOccupancy, Report};
 use crate::contract::{BufferAccounts, BufferPolicy, PacketContext, QueueChoice, Verdict};
-use crate::frame::journey::{Journey, Term};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Packet, PacketKind};
 use crate::ids::{FlowId, PortIx, QueueIx, Slot};
@@ -34,7 +33,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a packet that joins its queue, which holds `queue_bytes` including the packet.
     #[inline(never)]
     pub(crate) fn enqueued(&mut self, at: &mut PacketContext<'_>, queue_bytes: u64) {
-        let Some(Packet { flow, psn, kind, .. }) = at.packet.frame.packet().copied() else { return };
+        let Some(&Packet { flow, psn, kind, .. }) = at.packet.frame.packet() else { return };
         if self.sink.traces() {
             let port = self.io.ports[at.egress].id;
             let (queue, class, ingress) = (at.queue, at.egress_class(), self.ingress_occupancy(at, 0));
@@ -83,10 +82,8 @@ impl<'a, S: Sink> Tracer<'a, S> {
         }
     }
 
+    #[inline(never)]
     fn dequeued(&mut self, at: &PacketContext<'_>) {
-        if !self.sink.traces() {
-            return;
-        }
         let Some(Packet { flow, psn, kind, class, .. }) = at.packet.frame.packet().copied() else { return };
         let (ingress, queue) = (self.ingress_occupancy(at, at.bytes().into()), at.queue);
         let port = &self.io.ports[at.egress];
@@ -108,7 +105,9 @@ impl<'a, S: Sink> Tracer<'a, S> {
     #[inline(never)]
     pub(crate) fn started(&mut self, at: &mut PacketContext<'_>) {
         let Packet { kind, class, .. } = *at.headers();
-        self.dequeued(at);
+        if self.sink.traces() {
+            self.dequeued(at);
+        }
         let port = &self.io.ports[at.egress];
         let Some(ledger) = &mut self.io.ledger else { return };
         let (record, until) = (at.packet.frame.record, self.now + port.serialisation(at.wire_bytes()));
@@ -124,7 +123,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
                 journey.stamp(port.id, self.now);
             }
             journey.leave_port();
-            add_wire_time(journey, port, until, self.now);
+            journey.transmit(port.id, until - self.now, port.delay);
         }
     }
 
@@ -132,7 +131,9 @@ impl<'a, S: Sink> Tracer<'a, S> {
     #[inline(never)]
     pub(crate) fn abandoned(&mut self, at: &mut PacketContext<'_>) {
         let class = at.egress_class();
-        self.dequeued(at);
+        if self.sink.traces() {
+            self.dequeued(at);
+        }
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.packet.frame.record)) {
             ledger.leave(at.egress, at.queue, class, journey, self.now);
         }
@@ -173,7 +174,8 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let NodeIo { ports, ledger: Some(ledger), .. } = &mut *self.io else { return };
         let journey = records.start_journey(&mut frame.record, fabric.flow(flow).start);
         ledger.send(slot, (psn, until), facts, journey, self.now);
-        add_wire_time(journey, &ports[ix], until, self.now);
+        let Port { id, delay, .. } = ports[ix];
+        journey.transmit(id, until - self.now, delay);
     }
 
     /// Reports a queue pair whose next departure or window may have changed.
@@ -237,12 +239,6 @@ impl NodeIo {
         let done = if ledger.follows_acks { std::mem::replace(&mut ledger.answered, journey) } else { journey };
         records.recycle(done);
     }
-}
-
-/// Adds serialisation until `until` and propagation on the port's link.
-fn add_wire_time(journey: &mut Journey, port: &Port, until: Time, now: Time) {
-    journey.add(port.id, Term::Serialisation, None, until - now);
-    journey.add(port.id, Term::Propagation, None, port.delay);
 }
 
 /// Charges the time for which PAUSEs held the packet at `place`, which left `queue`, to the

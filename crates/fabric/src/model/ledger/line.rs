@@ -20,6 +20,8 @@ pub(super) struct Line {
     pub(super) frames: FrameTimes,
     /// Time of data packets, by class.
     data: [Duration; CLASSES],
+    /// Time of all data packets.
+    all_data: Duration,
     /// Time of ACKs and NACKs.
     answers: Duration,
     /// Time of CNPs and notices.
@@ -58,13 +60,21 @@ impl OnWire {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrameTimes {
     pub(super) packets: [Duration; CLASSES],
+    /// Sum over all classes.
+    pub(super) all_packets: Duration,
     pub(super) link_local: Duration,
 }
 
 impl FrameTimes {
     /// Adds the time of frames of `class`, or of link-local frames if there is no class.
     pub(super) fn add(&mut self, class: Option<Class>, length: Duration) {
-        *class.map_or(&mut self.link_local, |class| &mut self.packets[class.index()]) += length;
+        match class {
+            None => self.link_local += length,
+            Some(class) => {
+                self.packets[class.index()] += length;
+                self.all_packets += length;
+            }
+        }
     }
 }
 
@@ -74,6 +84,7 @@ impl Sub for FrameTimes {
     fn sub(self, other: FrameTimes) -> FrameTimes {
         FrameTimes {
             packets: std::array::from_fn(|class| self.packets[class] - other.packets[class]),
+            all_packets: self.all_packets - other.all_packets,
             link_local: self.link_local - other.link_local,
         }
     }
@@ -99,6 +110,7 @@ impl Line {
             down: Duration::ZERO,
             frames: FrameTimes::default(),
             data: [Duration::ZERO; CLASSES],
+            all_data: Duration::ZERO,
             answers: Duration::ZERO,
             notices: Duration::ZERO,
         }
@@ -133,7 +145,10 @@ impl Line {
         self.frames.add(self.wire.frame.class(), busy);
         match self.wire.frame {
             OnWire::LinkLocal => {}
-            OnWire::Packet(PacketKind::Data, class) => self.data[class.index()] += busy,
+            OnWire::Packet(PacketKind::Data, class) => {
+                self.data[class.index()] += busy;
+                self.all_data += busy;
+            }
             OnWire::Packet(PacketKind::Ack | PacketKind::Nack, _) => self.answers += busy,
             OnWire::Packet(PacketKind::Cnp | PacketKind::Notice, _) => self.notices += busy,
         }
@@ -146,7 +161,7 @@ impl Line {
         let same = self.data[class.index()];
         let mut delays = Delays {
             other_flow: same,
-            other_class: self.data.iter().copied().sum::<Duration>() - same,
+            other_class: self.all_data - same,
             answers: self.answers,
             notices: self.notices,
             link_local: self.frames.link_local,

@@ -114,13 +114,13 @@ impl QueueLedger {
     }
 
     fn totals(&mut self, class: Class, line: &Line) -> WaitTotals {
-        let others = if self.gate == Gate::Open {
-            line.frames - self.others
-        } else {
+        let is_open = self.gate == Gate::Open;
+        if !is_open {
             self.settle(line);
-            self.others
-        };
-        let of = |class: Class| others.packets[class.index()];
+        }
+        let (frames, others) = (&line.frames, &self.others);
+        let waited = |frames: Duration, others: Duration| if is_open { frames - others } else { others };
+        let of = |class: Class| waited(frames.packets[class.index()], others.packets[class.index()]);
         let control = if class == Class::CONTROL { Duration::ZERO } else { of(Class::CONTROL) };
         WaitTotals {
             link_down: line.down,
@@ -128,9 +128,9 @@ impl QueueLedger {
             paused: self.paused,
             order: self.order,
             other_queue: of(class),
-            other_class: others.packets.into_iter().sum::<Duration>() - of(class) - control,
+            other_class: waited(frames.all_packets, others.all_packets) - of(class) - control,
             control_class: control,
-            link_local: others.link_local,
+            link_local: waited(frames.link_local, others.link_local),
         }
     }
 

@@ -220,7 +220,7 @@ fn an_account_covers_the_last_packet_fully_and_others_from_the_first_wire() {
     let mut journey = Journey::new(at(0));
     let [here, there] = [PortId(1), PortId(2)];
     journey.add(here, Term::Window, None, Duration::from_ps(5));
-    journey.add(here, Term::Serialisation, None, Duration::from_ps(7));
+    journey.transmit(here, Duration::from_ps(7), Duration::ZERO);
     journey.add(there, Term::Paused, Some(PortId(9)), Duration::from_ps(11));
     ledger.deliver(FlowId(5), &journey, false);
     assert_eq!(ledger.account(FlowId(5)).completion, []);
@@ -280,16 +280,16 @@ fn a_load_counts_for_the_port_that_stamped_it() {
 fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(100));
-    let mut add = |port, term, ps| journey.add(PortId(port), term, None, Duration::from_ps(ps));
-    add(0, Term::Pacing, 5);
-    add(0, Term::Serialisation, 7);
-    add(0, Term::Propagation, 3);
-    add(1, Term::OwnQueue, 4);
-    add(1, Term::LinkLocal, 7);
-    add(1, Term::Serialisation, 7);
-    add(2, Term::Serialisation, 7);
-    add(3, Term::OtherClass, 13);
-    add(3, Term::Serialisation, 1);
+    let mut add = |port, waits: &[(Term, u64)], transmission, propagation| {
+        for (term, ps) in waits {
+            journey.add(PortId(port), *term, None, Duration::from_ps(*ps));
+        }
+        journey.transmit(PortId(port), Duration::from_ps(transmission), Duration::from_ps(propagation));
+    };
+    add(0, &[(Term::Pacing, 5)], 7, 3);
+    add(1, &[(Term::OwnQueue, 4), (Term::LinkLocal, 7)], 7, 0);
+    add(2, &[], 7, 0);
+    add(3, &[(Term::OtherClass, 13)], 1, 0);
     ledger.count_signal(FlowId(5), CongestionSignal::Delay, &journey);
     ledger.count_signal(FlowId(5), CongestionSignal::Delay, &journey);
     let expected = [(PortId(1), signals(2, 126, 126, 22)), (PortId(3), signals(2, 153, 153, 26))];
@@ -303,7 +303,7 @@ fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
 fn an_ack_counts_that_opens_a_full_window() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(0));
-    journey.add(PortId(1), Term::Serialisation, None, Duration::from_ps(7));
+    journey.transmit(PortId(1), Duration::from_ps(7), Duration::ZERO);
     let mut openings = |before: u64, after: u64| {
         ledger.update_pair(Slot(0), facts(Some(3), before, 0), at(0));
         ledger.update_pair(Slot(0), facts(Some(3), after, 0), at(1));
@@ -323,9 +323,7 @@ fn an_ack_counts_that_opens_a_full_window() {
 #[test]
 fn a_journey_can_be_cut_short() {
     let mut journey = Journey::new(at(10));
-    for (term, ps) in [(Term::Serialisation, 5), (Term::Propagation, 20)] {
-        journey.add(PortId(1), term, None, Duration::from_ps(ps));
-    }
+    journey.transmit(PortId(1), Duration::from_ps(5), Duration::from_ps(20));
     assert_eq!((journey.until, journey.sent_after()), (at(35), Duration::ZERO));
     journey.cut(at(40));
     assert_eq!(journey.until, at(35));
