@@ -1,5 +1,6 @@
 //! Encodings of the Parquet format: plain values, deltas, packed bits and runs.
 
+use crate::dictionary::Dictionary;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
@@ -20,6 +21,12 @@ pub trait Physical: Sized {
     /// If the values are no whole numbers.
     fn write_deltas(_: &[Self], _: &mut Vec<u8>) -> Result<(), ParquetError> {
         Err(ParquetError::General("only whole numbers have deltas".to_owned()))
+    }
+
+    /// Gives codes to whole numbers. Returns the different numbers in the order of their codes;
+    /// `None` if a dictionary is of no use.
+    fn assign_codes(_: &[Self], _: &mut Dictionary) -> Option<Vec<Self>> {
+        None
     }
 
     /// Returns the limits of whole numbers, which are signed or not. Other types have no limits.
@@ -47,23 +54,31 @@ macro_rules! whole_numbers {
                 }
                 write_signed(output, first.into());
                 for start in (1..values.len()).step_by(BLOCK) {
-                    let pairs = values[start - 1..values.len().min(start + BLOCK)].windows(2);
-                    let deltas = pairs.map(|pair| pair[1].wrapping_sub(pair[0]));
-                    let (count, least) = (deltas.len(), deltas.clone().min().unwrap_or_default());
-                    let mut excess = [0; BLOCK];
-                    for (excess, delta) in excess.iter_mut().zip(deltas) {
-                        *excess = delta.wrapping_sub(least) as $unsigned;
+                    let block = &values[start - 1..values.len().min(start + BLOCK)];
+                    let mut deltas = [0; BLOCK];
+                    let deltas = &mut deltas[..block.len() - 1];
+                    for ((delta, before), value) in deltas.iter_mut().zip(block).zip(&block[1..]) {
+                        *delta = value.wrapping_sub(*before);
                     }
+                    let least = deltas.iter().fold(<$number>::MAX, |least, delta| least.min(*delta));
                     write_signed(output, least.into());
                     let widths = output.len();
                     output.resize(widths + BLOCK / MINIBLOCK, 0);
-                    for (number, part) in excess.chunks(MINIBLOCK).take(count.div_ceil(MINIBLOCK)).enumerate() {
-                        let width = width_of(part.iter().fold(0, |bits, value| bits | value).into());
+                    for (number, part) in deltas.chunks(MINIBLOCK).enumerate() {
+                        let mut excess = [0; MINIBLOCK];
+                        for (excess, delta) in excess.iter_mut().zip(part) {
+                            *excess = delta.wrapping_sub(least) as $unsigned;
+                        }
+                        let width = width_of(excess.iter().fold(0, |bits, excess| bits | excess).into());
                         output[widths + number] = width as u8;
-                        write_bits(output, part.iter().map(|value| u64::from(*value)), width);
+                        write_bits(output, excess.iter().map(|value| u64::from(*value)), width);
                     }
                 }
                 Ok(())
+            }
+
+            fn assign_codes(values: &[$number], dictionary: &mut Dictionary) -> Option<Vec<$number>> {
+                dictionary.assign(values)
             }
 
             fn limits(values: &[$number], nulls: u64, is_signed: bool) -> Option<Statistics> {
@@ -158,6 +173,9 @@ fn write_packed_header(output: &mut Vec<u8>, count: usize, width: u32) -> usize 
 
 /// Appends values of `width` bits, the lowest bit first.
 fn write_bits(output: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
+    if width == 0 {
+        return;
+    }
     let (mut bits, mut count) = (0_u64, 0);
     for value in values {
         bits |= value << count;

@@ -4,6 +4,7 @@
 //! cells of one row group, which a [`FileWriter`] writes. [`read`] returns a column as [`Cells`].
 //! Properties, metadata and page headers are those of the `parquet` crate.
 
+mod dictionary;
 mod encode;
 mod pages;
 mod read;

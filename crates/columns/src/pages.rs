@@ -1,7 +1,7 @@
 //! Writer of the pages of a column chunk: an optional dictionary page, and one data page.
 
-use crate::encode::write_definition;
-use crate::write::{Encoded, Target};
+use crate::encode::{write_codes, write_definition};
+use crate::write::{Encoded, Scratch, Target};
 use bytes::Bytes;
 use parquet::basic::{CompressionCodec, Encoding, EncodingMask};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
@@ -11,28 +11,43 @@ use parquet::file::metadata::{ColumnChunkMetaData, PageEncodingStats};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 
-/// Row groups that follow without compression after a chunk that compression hardly shortened.
+/// Row groups that follow without an attempt after an attempt that did not help.
 const PAUSE: u8 = 15;
 
-/// Decides for each chunk of a column whether it is compressed. Numbers that differ at random do
-/// not become shorter.
+/// Decides for each chunk of a column whether something is attempted that does not help with all
+/// numbers: compression, or a dictionary. Numbers that differ at random do not become shorter.
 #[derive(Default)]
-pub(crate) struct Compression {
-    /// Row groups until a chunk is compressed again.
+pub(crate) struct Attempts {
+    /// Row groups until the next attempt.
     pause: u8,
+}
+
+impl Attempts {
+    pub(crate) fn is_due(&self) -> bool {
+        self.pause == 0
+    }
+
+    /// A chunk is complete. `has_helped` counts if an attempt was due.
+    pub(crate) fn count(&mut self, has_helped: bool) {
+        self.pause = match self.pause {
+            0 if has_helped => 0,
+            0 => PAUSE,
+            pause => pause - 1,
+        };
+    }
 }
 
 /// Chunk in progress.
 pub(crate) struct Pages<'a, 'b> {
     target: &'a mut Target<'b>,
-    compression: &'a mut Compression,
+    compression: &'a mut Attempts,
     output: TrackedWrite<Vec<u8>>,
     uncompressed: usize,
     encodings: Vec<PageEncodingStats>,
 }
 
 impl<'a, 'b> Pages<'a, 'b> {
-    pub(crate) fn new(target: &'a mut Target<'b>, compression: &'a mut Compression) -> Pages<'a, 'b> {
+    pub(crate) fn new(target: &'a mut Target<'b>, compression: &'a mut Attempts) -> Pages<'a, 'b> {
         target.scratch.page.clear();
         Pages { target, compression, output: TrackedWrite::new(Vec::new()), uncompressed: 0, encodings: Vec::new() }
     }
@@ -48,6 +63,13 @@ impl<'a, 'b> Pages<'a, 'b> {
             write_definition(&mut self.target.scratch.page, defined, rows);
         }
         &mut self.target.scratch.page
+    }
+
+    /// Fills the data page with the codes of the dictionary. See [`Pages::start`].
+    pub(crate) fn write_codes(&mut self, rows: usize, defined: &[u32], words: usize) {
+        self.start(rows, defined);
+        let Scratch { page, dictionary } = &mut *self.target.scratch;
+        write_codes(page, &dictionary.codes, words);
     }
 
     /// Writes the page as a dictionary of `words` values in the plain encoding.
@@ -79,11 +101,7 @@ impl<'a, 'b> Pages<'a, 'b> {
         let codec = self.codec();
         let bytes = Bytes::from(self.output.into_inner()?);
         let has_helped = bytes.len() * 10 <= self.uncompressed * 9;
-        self.compression.pause = match self.compression.pause {
-            0 if has_helped => 0,
-            0 => PAUSE,
-            pause => pause - 1,
-        };
+        self.compression.count(has_helped);
         let encodings = self.encodings.iter().map(|page| &page.encoding).chain([&Encoding::RLE]);
         let mut metadata = ColumnChunkMetaData::builder(self.target.descriptor.clone())
             .set_compression_codec(codec)
@@ -108,7 +126,7 @@ impl<'a, 'b> Pages<'a, 'b> {
     }
 
     fn codec(&self) -> CompressionCodec {
-        if self.compression.pause == 0 { CompressionCodec::ZSTD } else { CompressionCodec::UNCOMPRESSED }
+        if self.compression.is_due() { CompressionCodec::ZSTD } else { CompressionCodec::UNCOMPRESSED }
     }
 
     /// Writes the content as a page, and removes it.

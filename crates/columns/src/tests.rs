@@ -156,6 +156,37 @@ fn values_are_read_back_with_their_limits() -> Result<(), ParquetError> {
     Ok(())
 }
 
+/// Numbers have a dictionary if it has at most 2048 entries, and at most a fourth as many as there
+/// are numbers. After a failure, fifteen row groups have none.
+#[test]
+fn numbers_that_repeat_have_a_dictionary() -> Result<(), ParquetError> {
+    let spread = |number: usize| (number as u64).wrapping_mul(0x1234_5678_9ABC_DEF1).rotate_left(40);
+    let encoded = |cases: &[(usize, usize)]| -> Result<Vec<bool>, ParquetError> {
+        let groups = written(field::<u64>("cells", true), Encoding::PLAIN, |writer| {
+            let mut column = Values::default();
+            for (different, count) in cases {
+                (0..*count).for_each(|number| column.set(2 * number as u32, spread(number % different)));
+                writer.write(2 * count, [&mut column as &mut dyn Chunk])?;
+            }
+            Ok(())
+        })?;
+        for ((different, count), (read, _)) in cases.iter().zip(&groups) {
+            let cells: Vec<_> = (0..2 * count).map(|row| (row % 2 == 0).then(|| spread(row / 2 % different))).collect();
+            assert!(matches!(read, Cells::Numbers(read) if *read == cells), "{different} numbers of {count}");
+        }
+        let has_dictionary = |column: &ColumnChunkMetaData| column.dictionary_page_offset().is_some();
+        Ok(groups.iter().map(|(_, column)| has_dictionary(column)).collect())
+    };
+    let cases = [(1, 4), (1, 3), (250, 1000), (251, 1000), (2048, 9000), (2049, 9000)];
+    let found: Result<Vec<_>, _> = cases.iter().map(|case| encoded(std::slice::from_ref(case))).collect();
+    assert_eq!(found?, [[true], [false], [true], [false], [true], [false]]);
+    let mut cases = vec![(1, 4); 20];
+    cases[2] = (4, 4);
+    let expected: Vec<bool> = (0..20).map(|group| !(2..=17).contains(&group)).collect();
+    assert_eq!(encoded(&cases)?, expected);
+    Ok(())
+}
+
 #[test]
 fn words_are_read_back() -> Result<(), ParquetError> {
     let words: Arc<[Text]> = (0..600).map(|word| Text::from(format!("w{word}").as_str())).collect();
@@ -216,7 +247,7 @@ fn only_columns_that_become_shorter_are_compressed() -> Result<(), ParquetError>
         })?;
         Ok(groups.iter().map(|(_, column)| column.compression_codec() == CompressionCodec::ZSTD).collect())
     };
-    assert_eq!(codecs(|_| 1)?, [true; 20]);
+    assert_eq!(codecs(|noise| noise % 50)?, [true; 20]);
     let expected: Vec<bool> = (0..20).map(|group| group % 16 == 0).collect();
     assert_eq!(codecs(std::convert::identity)?, expected);
     Ok(())

@@ -5,7 +5,7 @@
 
 use crate::Text;
 use crate::encode::{Physical, write_codes};
-use crate::pages::{Compression, Pages};
+use crate::pages::{Attempts, Pages};
 use crate::write::{Chunk, Encoded, Target};
 use parquet::basic::Encoding;
 use parquet::data_type::ByteArray;
@@ -22,13 +22,13 @@ pub struct Words {
     cells: Vec<u32>,
     /// Rows of these cells, if the column has nulls.
     rows: Vec<u32>,
-    compression: Compression,
+    compression: Attempts,
 }
 
 impl Words {
     /// Creates an empty column of `words`.
     pub fn new(words: &Arc<[Text]>) -> Words {
-        Words { words: words.clone(), cells: Vec::new(), rows: Vec::new(), compression: Compression::default() }
+        Words { words: words.clone(), cells: Vec::new(), rows: Vec::new(), compression: Attempts::default() }
     }
 
     /// Appends a cell of a column without nulls.
@@ -63,7 +63,7 @@ impl Words {
 
 impl Chunk for Words {
     fn encode(&mut self, rows: usize, target: &mut Target<'_>) -> Result<Encoded, ParquetError> {
-        let used = self.assign_codes(&mut target.scratch.codes);
+        let used = self.assign_codes(&mut target.scratch.dictionary.codes);
         let mut pages = Pages::new(target, &mut self.compression);
         for word in &used {
             ByteArray::write_plain(std::slice::from_ref(&self.words[*word as usize].0), pages.page());

@@ -1,7 +1,8 @@
 //! Writer of a file, and of the columns of a row group.
 
+use crate::dictionary::Dictionary;
 use crate::encode::Physical;
-use crate::pages::{Compression, Pages};
+use crate::pages::{Attempts, Pages};
 use crate::{Encode, schema};
 use bytes::Bytes;
 use parquet::basic::Encoding;
@@ -35,14 +36,13 @@ pub struct FileWriter<W: Write> {
 pub(crate) struct Scratch {
     /// Page before compression.
     pub(crate) page: Vec<u8>,
-    /// Code of each word in a dictionary.
-    pub(crate) codes: Vec<u32>,
+    pub(crate) dictionary: Dictionary,
 }
 
 impl<W: Write + Send> FileWriter<W> {
     /// Starts a file with the columns `fields`. [`Words`](crate::Words) and [`Values`] are
-    /// compressed with zstd if that helps, whatever the properties say. They have one page per row
-    /// group.
+    /// compressed with zstd if that helps, and numbers in the plain encoding get a dictionary if
+    /// that helps, whatever the properties say. They have one data page per row group.
     ///
     /// # Errors
     ///
@@ -122,7 +122,8 @@ pub struct Values<V: Encode> {
     values: Vec<Stored<V>>,
     /// Rows of the values, if the column has nulls. The other rows are null.
     rows: Vec<u32>,
-    compression: Compression,
+    compression: Attempts,
+    dictionary: Attempts,
 }
 
 /// Column of single values or lists, which the library encodes.
@@ -168,7 +169,12 @@ impl<V: Encode> Levels<V> {
 
 impl<V: Encode> Default for Values<V> {
     fn default() -> Self {
-        Values { values: Vec::new(), rows: Vec::new(), compression: Compression::default() }
+        Values {
+            values: Vec::new(),
+            rows: Vec::new(),
+            compression: Attempts::default(),
+            dictionary: Attempts::default(),
+        }
     }
 }
 
@@ -180,16 +186,30 @@ impl<V: Encode> Default for Levels<V> {
 
 impl<V: Encode> Chunk for Values<V> {
     fn encode(&mut self, rows: usize, target: &mut Target<'_>) -> Result<Encoded, ParquetError> {
-        let Values { values, rows: defined, compression } = self;
+        let Values { values, rows: defined, compression, dictionary } = self;
         let encoding = target.properties.encoding(target.descriptor.path()).unwrap_or(Encoding::PLAIN);
         let is_signed = target.descriptor.sort_order().is_signed();
         let limits = Stored::<V>::limits(values, (rows - values.len()) as u64, is_signed);
+        let is_due = encoding == Encoding::PLAIN && dictionary.is_due();
+        let words = is_due.then(|| Stored::<V>::assign_codes(values, &mut target.scratch.dictionary)).flatten();
+        dictionary.count(words.is_some());
         let mut pages = Pages::new(target, compression);
-        let page = pages.start(rows, defined);
-        match encoding {
-            Encoding::DELTA_BINARY_PACKED => Stored::<V>::write_deltas(values, page)?,
-            _ => Stored::<V>::write_plain(values, page),
-        }
+        let encoding = match (&words, encoding) {
+            (Some(words), _) => {
+                Stored::<V>::write_plain(words, pages.page());
+                pages.write_dictionary(words.len())?;
+                pages.write_codes(rows, defined, words.len());
+                Encoding::RLE_DICTIONARY
+            }
+            (None, Encoding::DELTA_BINARY_PACKED) => {
+                Stored::<V>::write_deltas(values, pages.start(rows, defined))?;
+                encoding
+            }
+            (None, _) => {
+                Stored::<V>::write_plain(values, pages.start(rows, defined));
+                encoding
+            }
+        };
         values.clear();
         defined.clear();
         pages.finish(rows, encoding, limits)

@@ -181,7 +181,7 @@ mod tests {
         let encodings = [Encoding::DELTA_BINARY_PACKED, Encoding::RLE_DICTIONARY];
         let found = [0, 1, 2, 3].map(|column| encodings.map(|encoding| is(column, encoding)));
         // The columns are time, tag, role and bytes.
-        assert_eq!(found, [[true, false], [false, true], [false, true], [false, false]]);
+        assert_eq!(found, [[true, false], [false, true], [false, true], [false, true]]);
         let has_limits = [0, 1, 2, 3].map(|column| group.column(column).statistics().is_some());
         assert_eq!(has_limits, [true, false, false, true]);
     }
