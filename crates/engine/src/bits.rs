@@ -2,7 +2,7 @@
 
 use crate::memory::HeapBytes;
 use get_size2::GetSize;
-use std::cmp::Ordering;
+use std::iter;
 
 /// Set of small numbers with a fast search for the next member. Members below 64 are stored inline,
 /// the others behind a pointer.
@@ -41,22 +41,15 @@ impl BitSet {
     /// Returns the members in ascending order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
-        let members = move |bits| std::iter::successors(Some(bits).filter(|bits| *bits != 0), rest);
-        (0..self.words()).flat_map(move |index| {
-            members(self.word(index)).map(move |bits| 64 * index + bits.trailing_zeros() as usize)
-        })
+        iter::successors(self.next_from(0), |member| self.next_from(member + 1))
     }
 
     /// Returns the first member that is `start` or greater.
     #[inline]
     pub fn next_from(&self, start: usize) -> Option<usize> {
-        let masked = |index: usize| match index.cmp(&(start / 64)) {
-            Ordering::Less => 0,
-            Ordering::Equal => self.word(index) & (u64::MAX << (start % 64)),
-            Ordering::Greater => self.word(index),
-        };
-        (0..self.words()).find_map(|index| match masked(index) {
+        let first = start / 64;
+        let rest = |index: usize| if index == first { u64::MAX << (start % 64) } else { u64::MAX };
+        (first..self.words()).find_map(|index| match self.word(index) & rest(index) {
             0 => None,
             bits => Some(64 * index + bits.trailing_zeros() as usize),
         })

@@ -3,7 +3,7 @@
 
 use crate::contract::packet::{PacketContext, PauseScope};
 use crate::contract::view::PortView;
-use crate::ids::{Class, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use get_size2::GetSize;
@@ -73,6 +73,11 @@ pub trait BufferAccounts {
 
     /// Returns the bytes charged to an ingress queue in all pools.
     fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64;
+
+    /// Returns [`BufferAccounts::ingress_occupancy`] of all classes.
+    fn ingress_occupancies(&self, ingress: PortIx) -> [u64; CLASSES] {
+        std::array::from_fn(|class| self.ingress_occupancy(ingress, Class(class as u8)))
+    }
 
     /// Returns the headroom bytes in use by an ingress queue, or by its port if queues share
     /// headroom.

@@ -13,5 +13,5 @@ pub(crate) use crate::contract::recovery::*;
 pub(crate) use crate::contract::view::*;
 pub(crate) use crate::frame::cause::Causes;
 pub(crate) use crate::frame::{Cnp, Control, Notice, Psn};
-pub(crate) use crate::ids::{Class, FlowId, PortIx, QueueIx};
+pub(crate) use crate::ids::{CLASSES, Class, FlowId, PortIx, QueueIx};
 pub(crate) use backwater_engine::{Duration, Rate, Time};

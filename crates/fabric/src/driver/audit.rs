@@ -128,12 +128,11 @@ fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(
         }
     }
     for (ingress, classes) in queued_bytes.enumerate() {
-        for (class, bytes) in (0u8..).map(Class).zip(classes) {
-            let charged = switch.ingress_occupancy(ingress, class);
+        for (class, (bytes, charged)) in classes.iter().zip(switch.ingress_occupancies(ingress)).enumerate() {
             if charged != *bytes {
                 let what = format!(
-                    "ingress queue of port {}, class {}: {charged} B charged, but {bytes} B in egress queues",
-                    ingress.0, class.0
+                    "ingress queue of port {}, class {class}: {charged} B charged, but {bytes} B in egress queues",
+                    ingress.0
                 );
                 report(node.id, what);
             }

@@ -7,7 +7,7 @@ use crate::contract::{
     Site,
 };
 use crate::frame::Frame;
-use crate::ids::{Class, ClassMask, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
@@ -169,9 +169,9 @@ impl Switch {
         self.balancer.observe(now, observer);
     }
 
-    /// Returns the bytes charged to one ingress queue.
-    pub fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.ingress_occupancy(ingress, class)
+    /// Returns the bytes charged to the ingress queues of a port, by class.
+    pub fn ingress_occupancies(&self, ingress: PortIx) -> [u64; CLASSES] {
+        self.buffer.ingress_occupancies(ingress)
     }
 
     /// Returns the present X_off threshold of an ingress queue; `None` if the queue has none.

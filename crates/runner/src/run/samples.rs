@@ -4,34 +4,16 @@ use super::{FlowKind, Run};
 use crate::tables::{BalancingRow, BufferRow, EgressRow, GoodputRow, IngressRow, PathRow, PortRow, QueueRow};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{LbStat, PathState};
-use backwater_fabric::ids::{CLASSES, Class, NodeId, PortIx};
+use backwater_fabric::ids::{Class, NodeId, PortIx};
 use backwater_fabric::model::switch::Switch;
 use std::collections::BTreeMap;
 
-/// Returns the ingress queues of a port that hold bytes.
-fn ingress_queues(
-    switch: &Switch,
-    node: NodeId,
-    port: PortIx,
-    now: Time,
-) -> impl Iterator<Item = IngressRow> + use<'_> {
-    (0..CLASSES as u8).map(Class).filter_map(move |class| {
-        let bytes = switch.ingress_occupancy(port, class);
-        (bytes > 0).then(|| {
-            let threshold_bytes = switch.threshold(port, class);
-            // A queue without a threshold uses no headroom, even if its port does.
-            let headroom_bytes = threshold_bytes.map_or(0, |_| switch.headroom(port, class));
-            IngressRow {
-                time_ps: now,
-                node: node.into(),
-                port: port.0,
-                class: class.0,
-                bytes,
-                threshold_bytes,
-                headroom_bytes,
-            }
-        })
-    })
+/// Returns the sample of an ingress queue that holds `bytes`.
+fn ingress_row(switch: &Switch, node: NodeId, port: PortIx, class: Class, bytes: u64, now: Time) -> IngressRow {
+    let threshold_bytes = switch.threshold(port, class);
+    // A queue without a threshold uses no headroom, even if its port does.
+    let headroom_bytes = threshold_bytes.map_or(0, |_| switch.headroom(port, class));
+    IngressRow { time_ps: now, node: node.into(), port: port.0, class: class.0, bytes, threshold_bytes, headroom_bytes }
 }
 
 impl Run {
@@ -65,9 +47,10 @@ impl Run {
                     }
                     // After all bytes of the node are counted, the remaining ports are empty.
                     if let Some(switch) = node.switch().filter(|_| left > 0) {
-                        for row in ingress_queues(switch, node.id, port.ix, now) {
-                            left = left.saturating_sub(row.bytes);
-                            self.tables.ingress.push(row);
+                        let charged = switch.ingress_occupancies(port.ix);
+                        for (class, bytes) in (0..).map(Class).zip(&charged).filter(|(_, bytes)| **bytes > 0) {
+                            left = left.saturating_sub(*bytes);
+                            self.tables.ingress.push(ingress_row(switch, node.id, port.ix, class, *bytes, now));
                         }
                     }
                 }

@@ -9,7 +9,7 @@ use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, PortFacts, Pressure, SchemeContext, Site,
 };
-use crate::ids::{Class, PortIx};
+use crate::ids::{CLASSES, Class, PortIx};
 use ambassador::Delegate;
 use backwater_engine::{Bytes, Rate, Time};
 use get_size2::GetSize;

@@ -8,7 +8,7 @@ use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, Pressure, SchemeContext, Site,
 };
-use crate::ids::{Class, ClassMask, PortIx};
+use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use ambassador::Delegate;
 use backwater_engine::{Bytes, Time};
 use get_size2::GetSize;
