@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
+import altair as alt
 import polars as pl
 import typer
 from rich.box import MARKDOWN
@@ -68,6 +69,23 @@ PROBES = {
     "pauses only": [NO_SAMPLES, NO_CHECKS],
     "deadlock checks only": [NO_SAMPLES, NO_PAUSES],
 }
+# Fat-trees of `growth`: number of hosts and k. The scenario in them.
+FAT_TREES = {128: 8, 1_024: 16, 8_192: 32, 16_000: 40, 65_536: 64}
+PERMUTATION = """
+run = {{ until = "40 us", drain = "0 s" }}
+topology = {{ kind = "fat-tree", k = {k} }}
+congestion_control = {{ kind = "none" }}
+traffic = [{{ kind = "permutation" }}]
+"""
+# Ends of the two runs that `growth` compares, in us.
+HALVES = (20, 40)
+# Packet-hops per host of the kernels in `growth`: more than the first packets need to arrive.
+KERNEL_HOPS_PER_HOST = 1_000
+# Maximum number of runs of `growth`, by the number of hosts.
+MOST_RUNS_OF_HOSTS = {16_000: 3, 65_536: 1}
+# Programs whose cost `growth` measures, and all that it measures.
+KINDS = ("simulator", "kernel", "former kernel")
+GROWTH = (*KINDS, "set-up", "memory")
 # SIH for the switches and traffic of dsh-128.
 SIH = ["switch.headroom.kind=sih", "switch.headroom.headroom=60 KB"]
 PLAIN = [*PROBES["no probes"], "congestion_control.kind=none"]
@@ -95,6 +113,7 @@ MECHANISMS = {
 }
 
 Figures = dict[str, Any]
+Name = TypeVar("Name", str, int)
 Names = Annotated[list[str] | None, typer.Argument(help="Scenarios (default: all).")]
 Repeat = Annotated[int, typer.Option(min=1, help="Number of runs; the median is reported.")]
 
@@ -174,7 +193,7 @@ def spread(values: Sequence[float]) -> str:
     return f"{min(values):.0f}-{max(values):.0f}"
 
 
-def progress(names: Sequence[str], what: str) -> Iterable[str]:
+def progress(names: Sequence[Name], what: str) -> Iterable[Name]:
     """Yields the names with a progress bar."""
     return track(names, what, console=Console(stderr=True), transient=True)
 
@@ -365,6 +384,75 @@ def costs(repeat: Repeat = 5) -> None:
         price_list("Mechanisms, exchanged one at a time, without probes", scenario, MECHANISMS, repeat)
         price_list("Probes", scenario, PROBES, repeat)
     price_list("Headroom, seven classes", "dsh-128", {"SIH": SIH, "DSH": []}, repeat)
+
+
+@app.command()
+def growth(
+    repeat: Repeat = 5, largest: int = 65_536, chart: Annotated[Path | None, typer.Option(help="SVG file.")] = None
+) -> None:
+    """Measure how cost and memory grow with the number of hosts, beside both kernels.
+
+    The cost is that of the second half of a run. The caches and the network have settled by then.
+    """
+    measured: dict[int, dict[str, list[float]]] = {}
+    for hosts in progress([hosts for hosts in FAT_TREES if hosts <= largest], "measuring"):
+        figures = measured[hosts] = {name: [] for name in GROWTH}
+        with TemporaryDirectory(prefix="backwater-growth-") as scratch:
+            scenario = Path(scratch) / "permutation"
+            scenario.with_suffix(".toml").write_text(PERMUTATION.format(k=FAT_TREES[hosts]))
+            for _ in range(min(repeat, MOST_RUNS_OF_HOSTS.get(hosts, repeat))):
+                half, whole = (simulate(str(scenario), f"run.until={until} us") for until in HALVES)
+                added = whole["cpu_seconds"] - half["cpu_seconds"]
+                figures["simulator"].append(added / (whole["packet_hops"] - half["packet_hops"]) * 1e9)
+                figures["set-up"].append(whole["setup_seconds"])
+                figures["memory"].append(whole["memory_bytes"] / MIB)
+                hops = f"{max(int(KERNEL_HOPS), KERNEL_HOPS_PER_HOST * hosts)}"
+                figures["kernel"] += costs_of([call("backwater-limit", str(scenario), hops)])
+                figures["former kernel"] += costs_of([call("backwater-limit", str(scenario), hops, "former")])
+    rows = []
+    for hosts, figures in measured.items():
+        middle = {name: median(values) for name, values in figures.items()}
+        rows.append(
+            (
+                f"{hosts:,}",
+                f"{len(figures['simulator'])}",
+                *(f"{middle[name]:.0f} | {spread(figures[name])}" for name in KINDS),
+                f"{middle['simulator'] / middle['kernel']:.2f}",
+                f"{middle['simulator'] / middle['former kernel']:.2f}",
+                f"{middle['set-up']:.2f}",
+                f"{middle['memory']:.0f}",
+                f"{middle['memory'] * 1024 / hosts:.0f}",
+            )
+        )
+    show(
+        "CPU ns per packet-hop in permutations (medians, ranges); ratios to both kernels; CPU seconds of planning and "
+        "set-up; peak memory",
+        "hosts | runs | ns | range | kernel | range | former | range | ratio | to former | set-up | MiB | KiB/host",
+        [tuple(cell for value in row for cell in value.split(" | ")) for row in rows],
+    )
+    if chart:
+        draw_growth(measured, chart)
+
+
+def draw_growth(measured: dict[int, dict[str, list[float]]], chart: Path) -> None:
+    """Draws the cost per packet-hop and the memory per host against the number of hosts."""
+    points = [(hosts, name, median(figures[name])) for hosts, figures in measured.items() for name in KINDS]
+    costs = pl.DataFrame(points, schema=["hosts", "program", "cost"], orient="row")
+    per_host = [(hosts, median(figures["memory"]) * 1024 / hosts) for hosts, figures in measured.items()]
+    memory = pl.DataFrame(per_host, schema=["hosts", "KiB"], orient="row")
+    scale, axis = alt.Scale(type="log", nice=False), alt.Axis(values=[128, 1024, 8192, 65536], format=",")
+    hosts = alt.X("hosts:Q", title="hosts", scale=scale, axis=axis)
+    order = list(KINDS)
+    left = alt.Chart(costs, width=300, height=220).mark_line(point=True)
+    left = left.encode(
+        x=hosts,
+        y=alt.Y("cost:Q", title="CPU ns per packet-hop"),
+        color=alt.Color("program:N", title=None, sort=order),
+        strokeDash=alt.StrokeDash("program:N", sort=order, legend=None),
+    )
+    right = alt.Chart(memory, width=300, height=220).mark_line(point=True)
+    right = right.encode(x=hosts, y=alt.Y("KiB:Q", title="peak memory per host, KiB"))
+    alt.hconcat(left, right).save(chart)
 
 
 @app.command()

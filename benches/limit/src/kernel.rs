@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// Maximum length of an epoch, as in the simulator.
 const LONGEST: Duration = Duration::from_us(2);
+/// Time by which all hosts have started, in ps. The calendar reaches no further.
+const LAST_START: u64 = 32_000_000;
 /// Bits of a key after the time: whether the event is a wake-up, then the port.
 const WAKE: u64 = 1 << 16;
 const TIME_SHIFT: u32 = 17;
@@ -103,8 +105,8 @@ impl Kernel {
             let port = kernel.paths[flow][0];
             kernel.egress[port as usize].source = Some(flow as u32);
             // Stagger the starts of hosts, so that their packets do not move in lockstep.
-            let (node, at) =
-                (kernel.egress[kernel.egress[port as usize].peer as usize].peer_node, Time::from_ps(flow as u64 * 977));
+            let at = Time::from_ps(flow as u64 * 977 % LAST_START);
+            let node = kernel.egress[kernel.egress[port as usize].peer as usize].peer_node;
             kernel.wake(node, port, at);
         }
         kernel
