@@ -154,8 +154,15 @@ pub trait FlowControl: FlowControlAccounts + Send {
         packet.by_class()
     }
 
-    /// A charged packet joins its queue. `pressure` is the state of its ingress port after the
-    /// charge.
+    /// Accounts for a charged packet that is about to join its queue. `pressure` is the state of its
+    /// ingress port after the charge. Returns false if [`FlowControl::on_enqueue`] has nothing to
+    /// do, which makes the packet's way shorter.
+    fn count_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure) -> bool {
+        true
+    }
+
+    /// A charged packet has joined its queue. `pressure` is the state of its ingress port after the
+    /// charge. Called only if [`FlowControl::count_enqueue`] returned true.
     fn on_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure, _view: &mut View<'_>) {}
 
     /// A packet of a lossless class was dropped for lack of buffer. `packet.queue` is the queue
@@ -165,7 +172,14 @@ pub trait FlowControl: FlowControlAccounts + Send {
     /// A charged packet moved from one queue to another one of its port.
     fn on_move(&mut self, _packet: &PacketContext<'_>, _from: QueueChoice, _view: &mut View<'_>) {}
 
-    /// A charged packet left its queue for the wire. The buffer policy has released it.
+    /// Accounts for a charged packet that left its queue for the wire. The buffer policy has released
+    /// it. Returns false if [`FlowControl::on_dequeue`] has nothing to do.
+    fn count_dequeue(&mut self, _packet: &PacketContext<'_>) -> bool {
+        true
+    }
+
+    /// A charged packet left its queue for the wire. The buffer policy has released it. Called only
+    /// if [`FlowControl::count_dequeue`] returned true.
     fn on_dequeue(&mut self, _packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, _view: &mut View<'_>) {}
 
     /// Returns false if [`FlowControl::on_flow_start`] and [`FlowControl::on_flow_end`] are the

@@ -184,10 +184,13 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                 Err(cause) => return self.reborrow().refuse(egress, place, cause),
             };
             let queue = at.queue;
+            let reacts = self.node.flow_control.count_enqueue(at, pressure);
             Self::observe_enqueue(self.node, at, *sink, *now, fabric);
             self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
-            let at = &frames[place].context_in(egress, queue, records);
-            self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
+            if reacts {
+                let at = &frames[place].context_in(egress, queue, records);
+                self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
+            }
         }
         self.schedule(egress);
     }
@@ -263,8 +266,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if at.ingress_class() != Class::CONTROL {
             match Self::admit(self.node, egress, at, *now, fabric) {
                 Ok(pressure) => {
-                    let view = &mut View::new(*now, *fabric, &mut self.node.io);
-                    self.node.flow_control.on_enqueue(at, pressure, view);
+                    if self.node.flow_control.count_enqueue(at, pressure) {
+                        let view = &mut View::new(*now, *fabric, &mut self.node.io);
+                        self.node.flow_control.on_enqueue(at, pressure, view);
+                    }
                 }
                 Err(cause) => return self.refuse(egress, place, cause),
             }
@@ -490,7 +495,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if !S::PLAIN {
             switch.observe_departure(at, now);
         }
-        node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
+        if node.flow_control.count_dequeue(at) {
+            node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
+        }
     }
 
     // -------------------------------------------------------------------------------- inner queues

@@ -1,6 +1,8 @@
 //! No flow control: no queue is ever paused, and a full buffer drops packets.
 
-use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site};
+use crate::contract::{
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, PacketContext, Pressure, Site,
+};
 use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,14 @@ impl FlowControlOptions for NoneConfig {
 
 impl FlowControl for NoFlowControl {
     fn follows_flows(&self) -> bool {
+        false
+    }
+
+    fn count_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure) -> bool {
+        false
+    }
+
+    fn count_dequeue(&mut self, _packet: &PacketContext<'_>) -> bool {
         false
     }
 }

@@ -246,19 +246,6 @@ impl Pfc {
         });
     }
 
-    /// Checks if a departure lets a paused peer resume. Never sends a PAUSE, even if the threshold
-    /// has fallen since the last arrival.
-    #[inline(never)]
-    fn check_below_xon(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
-        let before = self.stopped[packet.ingress()];
-        let Pressure { below_xon, port, .. } = gauge.pressure();
-        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
-        let stopped = before.after(Pressure { full: ClassMask::NONE, below_xon, port });
-        if stopped != before {
-            self.notify(packet, stopped, view);
-        }
-    }
-
     /// Passes on changed gates: if the gate of a class is closed at any port, the peers at all
     /// other ports must stop the class.
     fn pass_on(&mut self, view: &mut View<'_>) {
@@ -463,15 +450,16 @@ impl FlowControl for Pfc {
     }
 
     #[inline(always)]
-    fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
+    fn count_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure) -> bool {
         if self.relays_pauses {
-            return;
+            return false;
         }
         self.update_held(packet, |held| *held += u64::from(packet.bytes()));
+        self.stopped[packet.ingress()] != Stopped::default() || pressure.is_full()
+    }
+
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
         let before = self.stopped[packet.ingress()];
-        if before == Stopped::default() && !pressure.is_full() {
-            return;
-        }
         let stopped = before.after(pressure);
         if stopped != before {
             self.notify(packet, stopped, view);
@@ -479,13 +467,23 @@ impl FlowControl for Pfc {
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
+    fn count_dequeue(&mut self, packet: &PacketContext<'_>) -> bool {
         if self.relays_pauses {
-            return;
+            return false;
         }
         self.update_held(packet, |held| *held -= u64::from(packet.bytes()));
-        if self.stopped[packet.ingress()] != Stopped::default() {
-            self.check_below_xon(packet, gauge, view);
+        self.stopped[packet.ingress()] != Stopped::default()
+    }
+
+    /// Checks if the departure lets a paused peer resume. Never sends a PAUSE, even if the threshold
+    /// has fallen since the last arrival.
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
+        let before = self.stopped[packet.ingress()];
+        let Pressure { below_xon, port, .. } = gauge.pressure();
+        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
+        let stopped = before.after(Pressure { full: ClassMask::NONE, below_xon, port });
+        if stopped != before {
+            self.notify(packet, stopped, view);
         }
     }
 

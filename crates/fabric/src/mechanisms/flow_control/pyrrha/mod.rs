@@ -365,7 +365,9 @@ impl FlowControl for Pyrrha {
             switch.joined(packet, view);
         }
         if let Some(pfc) = self.pfc_at(packet.ingress()) {
-            pfc.on_enqueue(packet, pressure, view);
+            if pfc.count_enqueue(packet, pressure) {
+                pfc.on_enqueue(packet, pressure, view);
+            }
         }
     }
 
@@ -380,7 +382,9 @@ impl FlowControl for Pyrrha {
             switch.left(packet, view);
         }
         if let Some(pfc) = self.pfc_at(packet.ingress()) {
-            pfc.on_dequeue(packet, gauge, view);
+            if pfc.count_dequeue(packet) {
+                pfc.on_dequeue(packet, gauge, view);
+            }
         }
     }
 
