@@ -2,7 +2,7 @@
 
 use super::HeadroomConfig;
 use super::options::{effective_values, per_port, resume_offset};
-use super::pools::{Pools, reserved};
+use super::pools::{PoolUsage, Pools, reserved};
 use crate::contract::accounts::ambassador_impl_BufferAccounts;
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
@@ -108,29 +108,35 @@ impl StaticThreshold {
             xon: config.xon(site),
         }
     }
+
+    /// Returns the pressure of a class whose queue has this usage. Queues have no private bytes.
+    #[inline(always)]
+    fn pressure_of(&self, PoolUsage { shared, headroom }: PoolUsage, class: Class) -> Pressure {
+        if !self.pools.is_lossless(class) {
+            return Pressure::default();
+        }
+        let is_full = headroom > 0 || shared >= self.xoff.max(1);
+        Pressure::of_class(class, is_full, !is_full && shared <= self.xon)
+    }
 }
 
 impl BufferPolicy for StaticThreshold {
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
         let threshold = if self.pools.is_lossless(packet.ingress_class()) { self.xoff } else { u64::MAX };
         match self.pools.admit(packet, |_| threshold) {
-            Ok(_) => Admission::Charged(self.pressure(packet.ingress(), packet.ingress_class())),
+            Ok(held) => Admission::Charged(self.pressure_of(held, packet.ingress_class())),
             Err(cause) => Admission::Refused(cause),
         }
     }
 
+    #[inline(always)]
     fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
         self.pools.release(packet);
     }
 
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
-        if !self.pools.is_lossless(class) {
-            return Pressure::default();
-        }
-        let held = self.pools.ingress_occupancy(ingress, class);
-        let is_full = held >= self.xoff.max(1) || self.pools.headroom(ingress, class) > 0;
-        Pressure::of_class(class, is_full, !is_full && held <= self.xon)
+        self.pressure_of(self.pools.beyond_private(ingress, class), class)
     }
 
     fn threshold(&self, _ingress: PortIx, class: Class) -> Option<u64> {
