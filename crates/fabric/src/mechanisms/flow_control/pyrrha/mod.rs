@@ -360,6 +360,15 @@ impl FlowControl for Pyrrha {
         }
     }
 
+    #[inline]
+    fn count_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure) -> bool {
+        let reacts = match &mut self.node {
+            NodeState::Switch(switch) => switch.count_join(packet),
+            NodeState::Host(_) | NodeState::Bystander => false,
+        };
+        reacts || self.foreign.is_some()
+    }
+
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
         if let NodeState::Switch(switch) = &mut self.node {
             switch.joined(packet, view);
@@ -375,6 +384,15 @@ impl FlowControl for Pyrrha {
         if let NodeState::Switch(switch) = &mut self.node {
             switch.moved(packet, from, view);
         }
+    }
+
+    #[inline]
+    fn count_dequeue(&mut self, packet: &PacketContext<'_>) -> bool {
+        let reacts = match &mut self.node {
+            NodeState::Switch(switch) => switch.count_departure(packet),
+            NodeState::Host(_) | NodeState::Bystander => false,
+        };
+        reacts || self.foreign.is_some()
     }
 
     fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {

@@ -5,10 +5,14 @@
 use super::Organisation;
 use super::sets::Sets;
 use crate::ids::{CLASSES, PortId, QueueIx};
+use arrayvec::ArrayVec;
 use backwater_engine::Time;
 use backwater_engine::index::Id;
 use backwater_engine::random::mix;
 use get_size2::GetSize;
+
+/// Roots on the rest of a packet's path, in order.
+pub(super) type RootsAhead = ArrayVec<PortId, { Sets::LARGEST }>;
 
 /// State of an isolation queue (Figure 6). An unassigned queue does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
@@ -96,6 +100,8 @@ impl QueuePool {
 pub(super) struct EgressQueues {
     /// Charged bytes in the ordinary queue, which is the queue of the packets' class.
     pub(super) ordinary: u64,
+    /// True if the port, as a root, may have paused a neighbour that is not yet resumed.
+    pub(super) pauses: bool,
     isolations: Vec<Isolation>,
     pool: QueuePool,
     /// Queue contents in a single tier.
@@ -105,13 +111,19 @@ pub(super) struct EgressQueues {
 impl EgressQueues {
     pub(super) fn new(organisation: Organisation, limit: u16) -> EgressQueues {
         let sets = (organisation == Organisation::SingleTier).then(Box::default);
-        EgressQueues { ordinary: 0, isolations: Vec::new(), pool: QueuePool::new(limit), sets }
+        EgressQueues { ordinary: 0, pauses: false, isolations: Vec::new(), pool: QueuePool::new(limit), sets }
     }
 
     /// Returns true if no packet is isolated here.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.isolations.is_empty()
+    }
+
+    /// Returns true if packets with this note need nothing but a change of `ordinary`.
+    #[inline]
+    pub(super) fn is_ordinary(&self, note: u32) -> bool {
+        note == 0 && self.sets.is_none()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Isolation> {
@@ -144,39 +156,34 @@ impl EgressQueues {
     /// roots ahead. `None` if there is no such root.
     pub(super) fn place(
         &mut self,
-        ahead: impl Iterator<Item = PortId>,
+        mut ahead: impl Iterator<Item = PortId>,
         after: Option<PortId>,
     ) -> Option<(QueueIx, u32)> {
         if self.sets.is_none() {
-            let mut behind = ahead.skip_while(|port| after.is_some_and(|after| after != *port));
-            let isolation = behind.find_map(|port| self.get(port).filter(|_| after != Some(port)))?;
+            if let Some(after) = after {
+                ahead.find(|port| *port == after)?;
+            }
+            let isolation = ahead.find_map(|port| self.get(port))?;
             return isolation.queue.zip(Some(isolation.root.0 + 1));
         }
-        let (mut roots, mut count) = ([PortId(0); Sets::LARGEST], 0);
         // A packet does not return to the queue of a root that has given up.
         let is_apart = |isolation: &Isolation| after.is_none() || isolation.state != State::SoftMerging;
-        for port in ahead.filter(|port| self.get(*port).is_some_and(is_apart)) {
-            roots[count] = port;
-            count += 1;
-        }
-        let sets = self.sets.as_mut().filter(|_| count > 0)?;
-        let (queue, number) = sets.place(&roots[..count], &mut self.pool);
+        let roots: RootsAhead = ahead.filter(|port| self.get(*port).is_some_and(is_apart)).collect();
+        let sets = self.sets.as_mut().filter(|_| !roots.is_empty())?;
+        let (queue, number) = sets.place(&roots, &mut self.pool);
         Some((queue, number as u32 + 1))
     }
 
     /// Returns the roots for which a packet with this note is isolated; none for a packet in an
     /// ordinary queue.
-    pub(super) fn roots_of(&self, note: u32) -> impl Iterator<Item = PortId> + Clone + use<> {
-        let mut roots = [None; Sets::LARGEST];
+    pub(super) fn roots_of(&self, note: u32) -> RootsAhead {
+        let mut roots = RootsAhead::new();
         match (note.checked_sub(1), &self.sets) {
             (None, _) => {}
-            (Some(root), None) => roots[0] = Some(PortId(root)),
-            (Some(number), Some(sets)) => {
-                let of_set = sets.roots(number as usize).iter().copied().map(Some);
-                roots.iter_mut().zip(of_set).for_each(|(place, root)| *place = root);
-            }
+            (Some(root), None) => roots.push(PortId(root)),
+            (Some(number), Some(sets)) => roots.extend(sets.roots(number as usize).iter().copied()),
         }
-        roots.into_iter().map_while(|root| root)
+        roots
     }
 
     /// Records a packet that joined `queue`.

@@ -2,6 +2,7 @@
 //! that it controls for the root.
 
 use crate::ids::{PortId, PortIx};
+use backwater_engine::index::{Id, IndexVec};
 use get_size2::GetSize;
 
 /// State of one congestion root: a port further downstream, or a port of this switch.
@@ -14,7 +15,7 @@ pub(super) struct Root {
     /// Upstream neighbours that hold back the root's packets, or did so until they were resumed.
     pub(super) children: Vec<Child>,
     /// Bytes in the root's isolation queues at all ports, by ingress port.
-    load: Vec<(PortIx, u64)>,
+    load: IndexVec<PortIx, u64>,
     /// Number of ports with an isolation queue for the root.
     pub(super) queues: u16,
 }
@@ -54,20 +55,20 @@ impl Root {
     }
 
     pub(super) fn load_of(&self, ingress: PortIx) -> u64 {
-        self.load.iter().find(|(port, _)| *port == ingress).map_or(0, |(_, bytes)| *bytes)
+        self.load.get(ingress.index()).copied().unwrap_or(0)
     }
 
     pub(super) fn add_load(&mut self, ingress: PortIx, bytes: u16) {
-        match self.load.iter_mut().find(|(port, _)| *port == ingress) {
-            Some((_, load)) => *load += u64::from(bytes),
-            None => self.load.push((ingress, bytes.into())),
-        }
+        *self.load.get_or_default(ingress) += u64::from(bytes);
     }
 
     pub(super) fn take_load(&mut self, ingress: PortIx, bytes: u16) {
-        let load = self.load.iter_mut().find(|(port, _)| *port == ingress);
-        let (_, load) = load.expect("what leaves an isolation queue has been added when it came");
-        *load -= u64::from(bytes);
+        self.load[ingress] -= u64::from(bytes);
+    }
+
+    /// Returns true if a neighbour is paused.
+    pub(super) fn pauses(&self) -> bool {
+        self.children.iter().any(|child| child.paused)
     }
 
     fn is_needless(&self) -> bool {

@@ -10,7 +10,7 @@
 use super::super::hops::PerHop;
 use super::frames::PyrrhaFrame;
 use super::given_up;
-use super::queues::{EgressQueues, Isolation, State};
+use super::queues::{EgressQueues, Isolation, RootsAhead, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::contract::{Neighbour, PacketContext, PauseScope, PortFacts, QueueChoice, RemainingHops, Site, View};
@@ -90,31 +90,64 @@ impl PyrrhaSwitch {
 
     // Queues of packets.
 
+    #[inline]
     pub(super) fn place(&mut self, packet: &PacketContext<'_>, after: Option<PortId>, view: &View<'_>) -> QueueChoice {
-        let egress = &mut self.egress[packet.egress];
-        if egress.is_plain() {
-            return packet.by_class();
-        }
+        if self.egress[packet.egress].is_plain() { packet.by_class() } else { self.isolate(packet, after, view) }
+    }
+
+    /// Returns the queue of a packet at a port that isolates packets.
+    #[inline(never)]
+    fn isolate(&mut self, packet: &PacketContext<'_>, after: Option<PortId>, view: &View<'_>) -> QueueChoice {
         let here = self.ports[packet.egress].id;
-        let place = egress.place(ahead(here, view.remaining_hops(packet)), after);
+        let place = self.egress[packet.egress].place(ahead(here, view.remaining_hops(packet)), after);
         place.map_or(packet.by_class(), |(queue, note)| packet.in_queue(queue, note))
     }
 
     pub(super) fn next_place(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
-        let root = self.egress[packet.egress].roots_of(packet.note()).next();
+        let root = self.egress[packet.egress].roots_of(packet.note()).first().copied();
         self.place(packet, root, view)
     }
 
     // Growing and shrinking queues.
 
+    /// Accounts for a packet that is about to join its queue. Returns false if
+    /// [`joined`](Self::joined) has nothing to do: most packets join a short ordinary queue.
+    #[inline]
+    pub(super) fn count_join(&mut self, packet: &PacketContext<'_>) -> bool {
+        let egress = &mut self.egress[packet.egress];
+        if !egress.is_ordinary(packet.note()) {
+            return true;
+        }
+        egress.ordinary += u64::from(packet.bytes());
+        egress.ordinary > self.thresholds.get(packet.egress, packet.ingress()).pause
+    }
+
     pub(super) fn joined(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
-        self.add(packet);
+        if !self.egress[packet.egress].is_ordinary(packet.note()) {
+            self.add(packet);
+        }
         self.on_growth(packet, view);
         self.update_gates(packet.egress, packet.choice(), view);
     }
 
+    /// Accounts for a packet that left its queue. Returns false if [`left`](Self::left) has nothing
+    /// to do: most packets leave the ordinary queue of a port that has paused no neighbour.
+    #[inline]
+    pub(super) fn count_departure(&mut self, packet: &PacketContext<'_>) -> bool {
+        let egress = &mut self.egress[packet.egress];
+        if !egress.is_ordinary(packet.note()) {
+            return true;
+        }
+        egress.ordinary -= u64::from(packet.bytes());
+        egress.pauses
+    }
+
     pub(super) fn left(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
-        let roots = self.take(packet, packet.choice());
+        let roots = if self.egress[packet.egress].is_ordinary(packet.note()) {
+            RootsAhead::new()
+        } else {
+            self.take(packet, packet.choice())
+        };
         self.on_drain(packet.egress, packet.choice(), roots, view);
         self.update_gates(packet.egress, packet.choice(), view);
     }
@@ -140,14 +173,25 @@ impl PyrrhaSwitch {
     }
 
     /// Removes a packet from its queue. Returns the roots for which the packet was isolated.
-    fn take(&mut self, packet: &PacketContext<'_>, from: QueueChoice) -> impl Iterator<Item = PortId> + Clone + use<> {
+    fn take(&mut self, packet: &PacketContext<'_>, from: QueueChoice) -> RootsAhead {
         let egress = &mut self.egress[packet.egress];
         let roots = egress.roots_of(from.note);
         egress.take(from.queue, from.note, packet.bytes().into());
-        for root in roots.clone() {
-            self.roots.get_mut(root).expect("a root with a queue is known").take_load(packet.ingress(), packet.bytes());
+        for root in &roots {
+            self.roots
+                .get_mut(*root)
+                .expect("a root with a queue is known")
+                .take_load(packet.ingress(), packet.bytes());
         }
         roots
+    }
+
+    /// Resumes neighbours that `port`, as a root, has paused, if its queue is short enough.
+    #[inline(never)]
+    fn relieve_own(&mut self, port: PortIx, view: &mut View<'_>) {
+        let id = self.ports[port].id;
+        self.relieve(id, port, view);
+        self.egress[port].pauses = self.roots.get(id).is_some_and(Root::pauses);
     }
 
     /// Checks if a queue that a packet has joined is too long.
@@ -156,8 +200,7 @@ impl PyrrhaSwitch {
         let threshold = self.thresholds.get(packet.egress, packet.ingress()).pause;
         if packet.note() == 0 {
             if egress.ordinary > threshold {
-                let id = self.ports[packet.egress].id;
-                self.pause(id, 0, packet.ingress(), view);
+                self.pause(self.ports[packet.egress].id, 0, packet.ingress(), view);
             }
             return;
         }
@@ -176,12 +219,9 @@ impl PyrrhaSwitch {
     }
 
     /// Checks if a queue that a packet has left, isolated for `roots`, is short enough or empty.
-    fn on_drain(&mut self, port: PortIx, from: QueueChoice, roots: impl Iterator<Item = PortId>, view: &mut View<'_>) {
-        if from.note == 0 {
-            let id = self.ports[port].id;
-            if self.roots.get(id).is_some() {
-                self.relieve(id, port, view);
-            }
+    fn on_drain(&mut self, port: PortIx, from: QueueChoice, roots: RootsAhead, view: &mut View<'_>) {
+        if from.note == 0 && self.egress[port].pauses {
+            self.relieve_own(port, view);
         }
         for root in roots {
             let Some(isolation) = self.egress[port].get(root) else { continue };
@@ -208,9 +248,12 @@ impl PyrrhaSwitch {
 
     /// Notifies the neighbour at `ingress` to hold back packets that pass `root`, which is
     /// `distance` ports further downstream.
+    #[inline(never)]
     fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, view: &mut View<'_>) {
         let understands = matches!(self.ports[ingress].peer, Peer::Switch | Peer::Host);
         if understands && self.roots.learn(root, distance).register(ingress, true) {
+            let own = self.ports.ids().find(|port| self.ports[*port].id == root);
+            own.into_iter().for_each(|port| self.egress[port].pauses = true);
             view.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
         }
     }
@@ -220,21 +263,21 @@ impl PyrrhaSwitch {
     fn relieve(&mut self, root: PortId, egress: PortIx, view: &mut View<'_>) {
         let PyrrhaSwitch { config, ports, egress: queues, roots, thresholds, .. } = self;
         let Some(entry) = roots.get_mut(root) else { return };
-        if !entry.children.iter().any(|child| child.paused) {
+        if !entry.pauses() {
             return;
         }
         let is_own = ports[egress].id == root;
-        let is_short = |ingress: PortIx, load: u64| match config.relay_metric {
+        let mut children = std::mem::take(&mut entry.children);
+        let is_short = |ingress: PortIx| match config.relay_metric {
             _ if is_own => queues[egress].ordinary < thresholds.get(egress, ingress).resume,
             RelayMetric::Queue => queues.enumerate().all(|(egress, queues)| {
                 let controlled = queues.get(root).filter(|queue| queue.state != State::SoftMerging);
                 controlled.is_none_or(|queue| queue.bytes < thresholds.get(egress, ingress).resume)
             }),
-            RelayMetric::PerIngress => load < thresholds.get(egress, ingress).resume,
+            RelayMetric::PerIngress => entry.load_of(ingress) < thresholds.get(egress, ingress).resume,
         };
-        let mut children = std::mem::take(&mut entry.children);
         children.retain_mut(|child| {
-            let goes = child.paused && is_short(child.ingress, entry.load_of(child.ingress));
+            let goes = child.paused && is_short(child.ingress);
             if goes {
                 child.paused = false;
                 view.send(child.ingress, PyrrhaFrame::Resume { root }.into());
@@ -512,7 +555,7 @@ impl PyrrhaSwitch {
         if packet.note() == 0 {
             return self.ports[packet.egress].id == root;
         }
-        let is_isolated = self.egress[packet.egress].roots_of(packet.note()).any(|isolated| isolated == root);
+        let is_isolated = self.egress[packet.egress].roots_of(packet.note()).contains(&root);
         is_isolated && (self.config.relay_metric == RelayMetric::Queue || packet.ingress() == ingress)
     }
 
