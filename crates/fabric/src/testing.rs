@@ -101,7 +101,7 @@ pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[u16], ports:
 }
 
 /// Reports the departure of a data packet of class 3 from port 1, with `queue_bytes` left in the
-/// queue. Returns the packet.
+/// queue. Asserts that the packet is unchanged if the mechanism ignores it. Returns the packet.
 pub(crate) fn depart(
     mechanism: &mut impl PipelineHooks,
     queue_bytes: u64,
@@ -111,7 +111,9 @@ pub(crate) fn depart(
     let (fabric, mut records) = (fabric(star(2)), Records::default());
     let mut queued = queued(3, 1000);
     let packet = &mut queued.context(PortIx(1), &mut records);
+    let is_ignored = mechanism.ignores_departure(packet, queue_bytes);
     mechanism.on_departure(packet, queue_bytes, &mut View::new(now, &fabric, ports));
+    assert!(!is_ignored || !queued.frame.is_marked() && !queued.frame.record.is_some());
     (queued.frame, records)
 }
 

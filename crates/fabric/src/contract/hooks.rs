@@ -72,6 +72,20 @@ pub trait PipelineHooks: Send {
         HookSet::empty()
     }
 
+    /// Returns true if [`on_enqueue`](Self::on_enqueue) has no effect on this packet: a quick test
+    /// that spares the call.
+    #[inline]
+    fn ignores_enqueue(&self, _packet: &PacketContext<'_>, _queue_bytes: u64) -> bool {
+        false
+    }
+
+    /// Returns true if [`on_departure`](Self::on_departure) has no effect on this packet: a quick
+    /// test that spares the call.
+    #[inline]
+    fn ignores_departure(&self, _packet: &PacketContext<'_>, _queue_bytes: u64) -> bool {
+        false
+    }
+
     /// A packet joins its queue, which holds `queue_bytes` including the packet.
     fn on_enqueue(&mut self, _packet: &mut PacketContext<'_>, _queue_bytes: u64, _view: &mut View<'_>) {}
 

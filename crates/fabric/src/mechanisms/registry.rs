@@ -156,7 +156,7 @@ macro_rules! instances {
         #[doc = concat!("Any [`", stringify!($trait), "`]: built-ins inline, others boxed.")]
         #[derive(ambassador::Delegate, get_size2::GetSize)]
         #[delegate($trait, inline = "always")]
-        $(#[delegate($accounts)])*
+        $(#[delegate($accounts, inline = "always")])*
         #[allow(missing_docs, clippy::large_enum_variant, reason = "large variants stay inline, for speed")]
         // With `repr(u8)`, the tag is separate and can be read with one instruction.
         #[repr(u8)]

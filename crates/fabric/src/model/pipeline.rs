@@ -222,28 +222,35 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Lets the trace and the hooks observe a packet that is about to join its queue.
     #[inline(always)]
     fn observe_enqueue(node: &mut Node, at: &mut PacketContext<'_>, sink: &mut S, now: Time, fabric: &Fabric) {
-        if Self::observes_enqueue(node.io.flags, &at.packet.frame) {
-            Self::call_enqueue_hooks(node, at, sink, now, fabric);
+        let Body::Packet(headers) = &at.packet.frame.body else { return };
+        if !node.io.flags.has::<S>(NodeFlags::ENQUEUE | NodeFlags::TRACE) {
+            return;
         }
-    }
-
-    /// Returns true if a hook or the trace observes how `frame` joins its queue.
-    #[inline(always)]
-    fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
-        let observes = |kind| flags.has::<S>(NodeFlags::of(HookSet::enqueue_of(kind)) | NodeFlags::TRACE);
-        flags.has::<S>(NodeFlags::ENQUEUE | NodeFlags::TRACE)
-            && frame.packet().is_some_and(|packet| observes(packet.kind))
+        let hooks = HookSet::enqueue_of(headers.kind);
+        if node.io.flags.has::<S>(NodeFlags::of(hooks) | NodeFlags::TRACE) {
+            let bytes = node.io.ports[at.egress].queue_bytes(at.queue) + u64::from(at.bytes());
+            let is_ignored = || node.switch.as_ref().is_some_and(|switch| switch.ignores_enqueue(hooks, at, bytes));
+            if node.io.flags.has::<S>(NodeFlags::TRACE) || !is_ignored() {
+                Self::call_enqueue_hooks(hooks, node, at, bytes, sink, now, fabric);
+            }
+        }
     }
 
     /// Reports a packet that joins its queue, and calls the hooks that subscribed to packets of
     /// this kind.
     #[inline(never)]
-    fn call_enqueue_hooks(node: &mut Node, packet: &mut PacketContext<'_>, sink: &mut S, now: Time, fabric: &Fabric) {
-        let bytes = node.io.ports[packet.egress].queue_bytes(packet.queue) + u64::from(packet.bytes());
+    fn call_enqueue_hooks(
+        hooks: HookSet,
+        node: &mut Node,
+        packet: &mut PacketContext<'_>,
+        bytes: u64,
+        sink: &mut S,
+        now: Time,
+        fabric: &Fabric,
+    ) {
         if node.io.flags.has::<S>(NodeFlags::TRACE) {
             Tracer::new(&mut node.io, &node.switch, sink, now).enqueued(packet, bytes);
         }
-        let hooks = HookSet::enqueue_of(packet.headers().kind);
         node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_enqueue(packet, bytes, view));
     }
 
@@ -332,7 +339,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// then frames of queue pairs.
     fn transmit(mut self, ix: PortIx) {
         let flags = self.node.io.flags;
-        if flags.has::<S>(NodeFlags::INNER_QUEUES) {
+        if flags.has::<S>(NodeFlags::INNER_QUEUES) && self.node.io.ports[ix].can_advance() {
             self.reborrow().advance_inner_queues(ix);
         }
         if flags.has::<S>(NodeFlags::TURNS) && self.nic().is_own_turn(ix) {
@@ -431,9 +438,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(always)]
     fn depart(node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
         let hooks = Self::note_queue(at);
-        if node.io.flags.has::<S>(NodeFlags::of(hooks)) {
-            Self::call_departure_hooks(hooks, node, at, now, fabric);
-        }
+        Self::observe_departure(hooks, node, at, now, fabric);
         Self::release(node, at, now, fabric);
     }
 
@@ -466,7 +471,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let at = &mut frames[place].context_in(egress, queue, records);
         let was_marked = at.packet.frame.is_marked();
         let hooks = Self::note_queue(at);
-        Self::call_departure_hooks(hooks, self.node, at, *now, fabric);
+        Self::observe_departure(hooks, self.node, at, *now, fabric);
         if flags.has::<S>(NodeFlags::TRACE) {
             let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now);
             if at.packet.frame.is_marked() && !was_marked {
@@ -477,10 +482,27 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         Self::release(self.node, at, *now, fabric);
     }
 
-    /// Calls the hooks for a packet that leaves its queue.
+    /// Lets the hooks observe a packet that leaves its queue.
+    #[inline(always)]
+    fn observe_departure(hooks: HookSet, node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
+        if node.io.flags.has::<S>(NodeFlags::of(hooks)) {
+            let bytes = node.io.ports[at.egress].queue_bytes(at.queue);
+            if !node.switch.as_ref().is_some_and(|switch| switch.ignores_departure(hooks, at, bytes)) {
+                Self::call_departure_hooks(hooks, node, at, bytes, now, fabric);
+            }
+        }
+    }
+
+    /// Calls the hooks for a packet that leaves its queue, which then holds `bytes`.
     #[inline(never)]
-    fn call_departure_hooks(hooks: HookSet, node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
-        let bytes = node.io.ports[at.egress].queue_bytes(at.queue);
+    fn call_departure_hooks(
+        hooks: HookSet,
+        node: &mut Node,
+        at: &mut PacketContext<'_>,
+        bytes: u64,
+        now: Time,
+        fabric: &Fabric,
+    ) {
         node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_departure(at, bytes, view));
     }
 
@@ -505,11 +527,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Gives the inner queues of `egress` one turn: each open inner queue passes a packet on.
     /// Except with [`Stage::QueueAll`], the turn ends once a packet has reached a queue that feeds
     /// the wire. Repeats the turn while nothing can leave. Does nothing while a control frame has
-    /// precedence.
+    /// precedence. An inner queue must be able to advance a packet.
     #[inline(never)]
     fn advance_inner_queues(mut self, egress: PortIx) {
-        let port = &self.node.io.ports[egress];
-        if !port.can_advance() || port.has_urgent() {
+        if self.node.io.ports[egress].has_urgent() {
             return;
         }
         let all = self.node.flow_control.added_queues().stage == Stage::QueueAll;

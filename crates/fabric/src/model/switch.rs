@@ -124,6 +124,22 @@ impl Switch {
         }
     }
 
+    /// Returns true if no mechanism acts on a packet that joins a queue of `bytes`. The mechanisms
+    /// are those that subscribed to one of `hooks`.
+    #[inline(always)]
+    pub(super) fn ignores_enqueue(&self, hooks: HookSet, packet: &PacketContext<'_>, bytes: u64) -> bool {
+        (!self.point_hooks.intersects(hooks) || self.congestion_point.ignores_enqueue(packet, bytes))
+            && (!self.balancer_hooks.intersects(hooks) || self.balancer.ignores_enqueue(packet, bytes))
+    }
+
+    /// Returns true if no mechanism acts on a packet that leaves a queue, which then holds `bytes`.
+    /// The mechanisms are those that subscribed to one of `hooks`.
+    #[inline(always)]
+    pub(super) fn ignores_departure(&self, hooks: HookSet, packet: &PacketContext<'_>, bytes: u64) -> bool {
+        (!self.point_hooks.intersects(hooks) || self.congestion_point.ignores_departure(packet, bytes))
+            && (!self.balancer_hooks.intersects(hooks) || self.balancer.ignores_departure(packet, bytes))
+    }
+
     /// Returns the gauge of the packet's ingress queue.
     #[inline(always)]
     pub(super) fn gauge<'a>(&'a self, packet: &'a PacketContext<'a>) -> IngressGauge<'a> {

@@ -105,6 +105,11 @@ impl PipelineHooks for EcnMarker {
     }
 
     #[inline]
+    fn ignores_departure(&self, packet: &PacketContext<'_>, length: u64) -> bool {
+        length <= self.thresholds[packet.egress].0
+    }
+
+    #[inline]
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, length: u64, _view: &mut View<'_>) {
         let (kmin, kmax) = self.thresholds[packet.egress];
         if length > kmax {

@@ -77,7 +77,7 @@ impl Base {
 
 /// Congestion point of a base.
 #[derive(Debug, Delegate, GetSize)]
-#[delegate(PipelineHooks)]
+#[delegate(PipelineHooks, inline = "always")]
 pub enum BasePoint {
     /// DCQCN's ECN marker.
     Ecn(EcnMarker),

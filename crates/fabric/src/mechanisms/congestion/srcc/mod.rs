@@ -451,6 +451,11 @@ impl PipelineHooks for SrccPoint {
         self.base.hooks() | HookSet::DATA_ENQUEUE
     }
 
+    #[inline]
+    fn ignores_departure(&self, packet: &PacketContext<'_>, queue_bytes: u64) -> bool {
+        self.base.ignores_departure(packet, queue_bytes)
+    }
+
     fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
         self.detector.on_enqueue(packet, queue_bytes, view);
     }

@@ -154,6 +154,7 @@ impl Detector {
     }
 
     /// Returns true if the packet's queue has congested flows.
+    #[inline]
     pub(super) fn is_congested(&self, packet: &PacketContext<'_>) -> bool {
         self.congested[packet.egress].contains_key(&packet.queue)
     }

@@ -332,19 +332,19 @@ pub struct Flb {
 }
 
 impl Flb {
-    /// Processes a packet that joins its queue, if this edge measures with the packet or if the
-    /// queue of `length` bytes may be congested.
-    #[inline(never)]
-    fn on_join(&mut self, length: Option<u64>, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
-        if let Some(edge) = &mut self.edge {
-            edge.measuring.on_enqueue(packet, view);
-        }
-        if let (Some(detector), Some(length)) = (&mut self.detector, length)
-            && detector.finds_congested(packet, length, view)
-        {
-            let message = detector.add(packet, view);
-            message.iter().for_each(|message| self.announce(message, packet.egress, view));
-        }
+    /// Returns true if a packet that joins a queue of `length` bytes may be congested.
+    #[inline]
+    fn may_be_congested(&self, packet: &PacketContext<'_>, length: u64) -> bool {
+        packet.headers().kind == PacketKind::Data
+            && self.detector.as_ref().is_some_and(|detector| detector.may_be_congested(length))
+    }
+
+    /// Returns true if a packet that departs carries a stamp of this edge.
+    #[inline]
+    fn is_stamped(&self, packet: &PacketContext<'_>) -> bool {
+        self.stamps_departures
+            && packet.path_header().is_some()
+            && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress()))
     }
 
     /// Processes a departure from a congested queue, which now holds `length` bytes.
@@ -382,17 +382,32 @@ impl PipelineHooks for Flb {
             | HookSet::OTHER_DEPARTURE.only_if(detects && self.acks_join)
     }
 
+    #[inline]
+    fn ignores_enqueue(&self, packet: &PacketContext<'_>, queue_bytes: u64) -> bool {
+        !self.may_be_congested(packet, queue_bytes)
+            && !self.edge.as_ref().is_some_and(|edge| edge.measuring.may_use(packet))
+    }
+
+    #[inline]
+    fn ignores_departure(&self, packet: &PacketContext<'_>, _queue_bytes: u64) -> bool {
+        !self.detector.as_ref().is_some_and(|detector| detector.is_congested(packet)) && !self.is_stamped(packet)
+    }
+
     fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
-        let is_data = packet.headers().kind == PacketKind::Data;
-        let may_be = is_data && self.detector.as_ref().is_some_and(|detector| detector.may_be_congested(queue_bytes));
-        if may_be || self.edge.as_ref().is_some_and(|edge| edge.measuring.may_use(packet)) {
-            self.on_join(may_be.then_some(queue_bytes), packet, view);
+        if let Some(edge) = &mut self.edge {
+            edge.measuring.on_enqueue(packet, view);
+        }
+        if self.may_be_congested(packet, queue_bytes)
+            && let Some(detector) = &mut self.detector
+            && detector.finds_congested(packet, queue_bytes, view)
+        {
+            let message = detector.add(packet, view);
+            message.iter().for_each(|message| self.announce(message, packet.egress, view));
         }
     }
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
-        if self.stamps_departures && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress()))
-        {
+        if self.is_stamped(packet) {
             stamp_departure(packet, view.now);
         }
         if self.detector.as_ref().is_some_and(|detector| detector.is_congested(packet)) {
