@@ -21,6 +21,13 @@ impl Lengths {
         }
     }
 
+    /// Returns true if [`growth`](Self::growth) surely is at most `room`: a test without division.
+    pub(super) fn fits(&self, room: i128, length: u64, now: Time, interval: Duration, span: Duration) -> bool {
+        let (since, from) = self.0[0];
+        let time = now.since(since).max(interval);
+        (i128::from(length) - i128::from(from)) * i128::from(span.ps()) <= room * i128::from(time.ps())
+    }
+
     /// Returns the growth in `span` of a queue of `length` bytes if recent growth continues.
     pub(super) fn growth(&self, length: u64, now: Time, interval: Duration, span: Duration) -> i128 {
         let (since, from) = self.0[0];
@@ -42,7 +49,10 @@ mod tests {
             let (interval, span) = (Duration::from_us(10), Duration::from_us(5));
             let now = Time::ZERO + Duration::from_us(us);
             lengths.measure(before, now, interval);
-            lengths.growth(length, now, interval, span)
+            let growth = lengths.growth(length, now, interval, span);
+            let fits = [-1, 0, 1].map(|more| lengths.fits(growth + more, length, now, interval, span));
+            assert_eq!((fits[0], fits[2]), (false, true));
+            growth
         };
         // After a break, 1000 B arrive at once. The growth is measured over at least 10 us.
         assert_eq!(growth(100, 0, 1000), 500);

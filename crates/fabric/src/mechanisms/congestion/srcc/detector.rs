@@ -106,7 +106,6 @@ impl Detector {
 
     /// Processes a packet that joins its egress queue; `length` includes the packet.
     pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, length: u64, view: &mut View<'_>) {
-        let headers = *packet.headers();
         let Some(lane) = self.lanes[packet.ingress_class().index()] else { return };
         let (now, first_ingress) = (view.now, usize::from(lane) * self.ports);
         let (ingress, egress) = (first_ingress + packet.ingress().index(), packet.egress);
@@ -119,7 +118,7 @@ impl Detector {
             lengths.measure(length - u64::from(packet.bytes()), now, self.rate_interval);
         }
         let before = port.flows.count();
-        let flow = port.flows.record(headers.flow, now, self.count_window);
+        let flow = port.flows.record(packet.headers().flow, now, self.count_window);
         if self.config.target == Target::Share {
             port.flows.add_bytes(flow, packet.bytes().into(), now, self.count_window);
         }
@@ -131,9 +130,27 @@ impl Detector {
         }
 
         // Most queues are shorter than any threshold: their thresholds need not be computed.
-        let congestion = if length > self.least { self.congestion(packet, first_ingress, length, view) } else { None };
-        let Some(Congestion { is_floored }) = congestion else {
-            return self.ingress[ingress].record(packet.egress, now);
+        if length > self.least {
+            self.on_long_queue(packet, flow, first_ingress, length, view);
+        } else {
+            self.ingress[ingress].record(egress, now);
+        }
+    }
+
+    /// Processes a packet of `flow` that joins a queue of `length` bytes, which exceeds the lowest
+    /// threshold.
+    #[inline(never)]
+    fn on_long_queue(
+        &mut self,
+        packet: &PacketContext<'_>,
+        flow: Place,
+        first_ingress: usize,
+        length: u64,
+        view: &mut View<'_>,
+    ) {
+        let (now, ingress, egress) = (view.now, first_ingress + packet.ingress().index(), packet.egress);
+        let Some(Congestion { is_floored }) = self.congestion(packet, first_ingress, length, view) else {
+            return self.ingress[ingress].record(egress, now);
         };
         if !self.is_shared(ingress, packet.egress, now) {
             return;
@@ -143,7 +160,7 @@ impl Detector {
             let port = view.port(packet.egress);
             let (from, target) = (port.id(), self.target(egress, flow, port.rate()));
             let trail = packet.trail().copied();
-            view.notify_source(&headers, trail.as_ref(), packet.ingress(), SRCC, from, words_of(target));
+            view.notify_source(packet.headers(), trail.as_ref(), packet.ingress(), SRCC, from, words_of(target));
             view.count("notices", 1);
             if is_floored {
                 view.count("floored_notices", 1);
@@ -184,7 +201,12 @@ impl Detector {
             let others = self.arrivals(packet, view.now).saturating_sub(1);
             i128::from(view.port(packet.egress).rate().bytes_in(span)) * i128::from(others)
         } else {
-            let lengths = self.egress[packet.egress].lengths[packet.queue];
+            let lengths = &self.egress[packet.egress].lengths[packet.queue];
+            // Most queues are so short that they are not congested even if M counts all ports.
+            let room = i128::from(bound / self.ports as u64) - i128::from(length);
+            if lengths.fits(room, length, view.now, self.rate_interval, span) {
+                return None;
+            }
             lengths.growth(length, view.now, self.rate_interval, span)
         };
         let threshold = i128::from(bound / self.egress_ports(packet, first_ingress, view.now).max(1)) - growth;

@@ -75,7 +75,20 @@ impl Default for RecentFlows {
 impl RecentFlows {
     /// Removes all flows whose last packet is at least `window` old, then records a packet of
     /// `flow`. Returns the flow's index.
+    #[inline]
     pub(super) fn record(&mut self, flow: FlowId, now: Time, window: Duration) -> Place {
+        if self.flows.get(self.oldest as usize).is_some_and(|oldest| now.since(oldest.last) >= window) {
+            self.forget_old(now, window);
+        }
+        let newest = self.flows.get(self.newest as usize);
+        let place = if newest.is_some_and(|newest| newest.flow == flow) { self.newest } else { self.renew(flow) };
+        self.flows[place as usize].last = now;
+        place
+    }
+
+    /// Removes all flows whose last packet is at least `window` old.
+    #[inline(never)]
+    fn forget_old(&mut self, now: Time, window: Duration) {
         while let Some(oldest) = self.flows.get(self.oldest as usize)
             && now.since(oldest.last) >= window
         {
@@ -84,17 +97,14 @@ impl RecentFlows {
             self.unlink(place);
             self.free.push(place);
         }
-        let newest = self.flows.get(self.newest as usize);
-        let place = if newest.is_some_and(|newest| newest.flow == flow) {
-            self.newest
-        } else if let Some(place) = self.places.get(&flow).copied() {
-            self.unlink(place);
-            self.append(place);
-            place
-        } else {
-            self.add(flow)
-        };
-        self.flows[place as usize].last = now;
+    }
+
+    /// Makes `flow` the newest flow. Returns its index.
+    #[inline(never)]
+    fn renew(&mut self, flow: FlowId) -> Place {
+        let Some(place) = self.places.get(&flow).copied() else { return self.add(flow) };
+        self.unlink(place);
+        self.append(place);
         place
     }
 
