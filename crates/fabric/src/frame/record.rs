@@ -153,6 +153,7 @@ pub struct Stamp {
 
 impl Telemetry {
     /// Appends a stamp. Stamps beyond the header's [`MAX_HOPS`] entries are not recorded.
+    #[inline]
     pub fn push(&mut self, stamp: Stamp) {
         if let Some(slot) = self.stamps.get_mut(usize::from(self.len)) {
             *slot = stamp;
@@ -323,8 +324,10 @@ impl Records {
         self.echoes.clear(slot);
         self.path_headers.clear(slot);
         self.paths.clear(slot);
-        let journey = self.journeys.0.get_mut(slot).and_then(Option::take);
-        self.recycle(journey);
+        if !self.journeys.0.is_empty() {
+            let journey = self.take_journey(RecordRef(slot as u32));
+            self.recycle(journey);
+        }
     }
 
     /// Reuses a packet's record for its answer. The answer echoes only the telemetry.
@@ -336,6 +339,7 @@ impl Records {
         reference
     }
 
+    #[inline]
     fn slot(&mut self, reference: &mut RecordRef) -> usize {
         if !reference.is_some() {
             *reference = self.insert_empty();
@@ -350,12 +354,19 @@ impl Records {
     }
 
     /// Returns the record's telemetry. Creates the record if there is none.
+    #[inline(always)]
     pub fn telemetry_mut(&mut self, reference: &mut RecordRef) -> &mut Telemetry {
         let slot = self.slot(reference);
         if self.telemetry.len() <= slot {
-            self.telemetry.resize(self.pauses.len(), Telemetry::default());
+            self.add_telemetry();
         }
         &mut self.telemetry[slot]
+    }
+
+    /// Makes room for the telemetry of all records.
+    #[cold]
+    fn add_telemetry(&mut self) {
+        self.telemetry.resize(self.pauses.len(), Telemetry::default());
     }
 
     /// Returns the record's trail. Creates the record if there is none.

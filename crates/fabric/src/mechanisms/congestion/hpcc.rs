@@ -65,8 +65,8 @@ impl CongestionOptions for HpccConfig {
     no_notification_point!();
     type Reaction = Hpcc;
 
-    fn point(&self, _site: &Site<'_>) -> Self::Point {
-        TelemetryStamper::new(self.rate_code)
+    fn point(&self, site: &Site<'_>) -> Self::Point {
+        TelemetryStamper::new(self.rate_code, site)
     }
 
     fn reaction(&self, sender: &SenderFacts) -> Hpcc {

@@ -94,8 +94,8 @@ impl CongestionOptions for PowerTcpConfig {
     no_notification_point!();
     type Reaction = PowerTcp;
 
-    fn point(&self, _site: &Site<'_>) -> Self::Point {
-        self.has_telemetry().then(|| TelemetryStamper::new(RateCode::Exact))
+    fn point(&self, site: &Site<'_>) -> Self::Point {
+        self.has_telemetry().then(|| TelemetryStamper::new(RateCode::Exact, site))
     }
 
     fn reaction(&self, sender: &SenderFacts) -> PowerTcp {

@@ -1,8 +1,10 @@
 //! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port
 //! into every data packet (section 4.1 of HPCC's paper).
 
-use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, View};
+use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, PortFacts, Site, View};
 use crate::frame::record::Stamp;
+use crate::ids::PortIx;
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -32,11 +34,29 @@ const UNIT_RATE: u64 = 25_000_000_000;
 /// Congestion point that stamps time, bytes sent, queue length and rate of the port into every data
 /// packet.
 #[derive(Debug, GetSize)]
-pub struct TelemetryStamper(RateCode);
+pub struct TelemetryStamper {
+    /// Facts by egress port.
+    ports: IndexVec<PortIx, StampedPort>,
+}
+
+/// Fixed part of a port's stamps.
+#[derive(Clone, Copy, Debug, GetSize)]
+struct StampedPort {
+    /// Unit of the bytes sent.
+    tx_unit: u64,
+    /// Unit of the queue length.
+    queue_unit: u64,
+    /// Rate as the header encodes it.
+    rate: Rate,
+}
 
 impl TelemetryStamper {
-    pub(super) fn new(rate_code: RateCode) -> TelemetryStamper {
-        TelemetryStamper(rate_code)
+    pub(super) fn new(rate_code: RateCode, site: &Site<'_>) -> TelemetryStamper {
+        let of_port = |port: &PortFacts| {
+            let scale = port.rate.bps().div_ceil(UNIT_RATE);
+            StampedPort { tx_unit: TX_UNIT * scale, queue_unit: QUEUE_UNIT * scale, rate: rate_code.of(port.rate) }
+        };
+        TelemetryStamper { ports: site.ports.iter().map(of_port).collect() }
     }
 }
 
@@ -73,14 +93,12 @@ impl PipelineHooks for TelemetryStamper {
 
     #[inline]
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
-        let port = view.port(packet.egress);
-        let scale = port.rate().bps().div_ceil(UNIT_RATE);
-        let floor = |value: u64, unit: u64| value / (unit * scale) * (unit * scale);
+        let (port, StampedPort { tx_unit, queue_unit, rate }) = (view.port(packet.egress), self.ports[packet.egress]);
         let stamp = Stamp {
             time: Time::from_ps(view.now.ps() / 1000 * 1000),
-            tx_bytes: floor(port.sent_bytes(), TX_UNIT),
-            queue_bytes: floor(port.backlog(), QUEUE_UNIT),
-            rate: self.0.of(port.rate()),
+            tx_bytes: port.sent_bytes() / tx_unit * tx_unit,
+            queue_bytes: port.backlog() / queue_unit * queue_unit,
+            rate,
         };
         packet.telemetry_mut().push(stamp);
     }
@@ -89,7 +107,8 @@ impl PipelineHooks for TelemetryStamper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{depart, enqueue, frame, node_io};
+    use crate::ids::NodeId;
+    use crate::testing::{depart, enqueue, fabric, frame, node_io, star};
 
     /// Header fields are multiples of their units: nanoseconds, and 128 B and 80 B per 25 Gb/s of
     /// the port.
@@ -99,7 +118,9 @@ mod tests {
         port.start(&frame(3, 1500), Time::ZERO);
         enqueue(&mut port, 3, 1000, &mut crate::model::fifo::Frames::default());
         let mut node = node_io(vec![crate::testing::port(100), port]);
-        let (packet, records) = depart(&mut TelemetryStamper(RateCode::Exact), 1000, Time::from_ps(123_456), &mut node);
+        let fabric = fabric(star(2));
+        let mut stamper = TelemetryStamper::new(RateCode::Exact, &fabric.site(NodeId(2)));
+        let (packet, records) = depart(&mut stamper, 1000, Time::from_ps(123_456), &mut node);
         let expected =
             Stamp { time: Time::from_ps(123_000), tx_bytes: 1024, queue_bytes: 960, rate: Rate::from_gbps(100) };
         assert_eq!(records.telemetry(packet.record).unwrap().stamps(), [expected]);
