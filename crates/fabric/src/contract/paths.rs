@@ -1,6 +1,6 @@
 //! Paths of packets through the network.
 
-use crate::frame::{Direction, Packet, Route, Trail};
+use crate::frame::{Direction, NextHop, Packet, Route, Trail};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use backwater_engine::Duration;
 
@@ -79,6 +79,9 @@ impl Iterator for RemainingHops<'_> {
     #[inline]
     fn next(&mut self) -> Option<PortId> {
         self.left = self.left.checked_sub(1)?;
+        if self.route.next() == NextHop::Arrived {
+            return None;
+        }
         self.last = self.paths.next_hop_port(self.last, self.flow, self.direction, &self.route)?;
         self.route.advance();
         Some(self.last)

@@ -285,7 +285,7 @@ impl FlowControl for PortFc {
 
     fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
         let queue = match self {
-            PortFc::Switch(switch) => switch.queue(packet.egress, view.remaining_hops(packet)),
+            PortFc::Switch(switch) => switch.queue(packet, view),
             PortFc::Server(server) => server.relay_queue(packet.egress),
         };
         packet.in_queue(queue, 0)

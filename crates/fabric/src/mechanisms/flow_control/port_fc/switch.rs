@@ -61,11 +61,11 @@ impl PortFcSwitch {
         self.ports.iter().map(|port| port.last.0 + 1 - CLASSES as u16).max().unwrap_or(0)
     }
 
-    /// Returns the queue of a packet. The queue depends on the ports on the path after `egress`: a
-    /// port of the server, then a port of the next switch.
-    pub(super) fn queue(&self, egress: PortIx, mut remaining_hops: RemainingHops<'_>) -> QueueIx {
-        let port = &self.ports[egress];
-        match remaining_hops.nth(1) {
+    /// Returns the queue of a packet. The queue depends on the ports on the path after the packet's
+    /// egress port: a port of the server, then a port of the next switch.
+    pub(super) fn queue(&self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueIx {
+        let (port, headers) = (&self.ports[packet.egress], packet.headers());
+        match RemainingHops::new(view.paths, headers.flow, headers.direction(), headers.route, port.id).nth(1) {
             None => port.last,
             // A packet whose pinned path leads back to its previous node has no queue of its own.
             Some(exit) => port.exit_queue(exit).unwrap_or(QueueIx::added(0)),
@@ -93,6 +93,7 @@ impl PortFcSwitch {
     }
 
     /// Notifies the servers at all other ports of a change in the queues of a packet's type.
+    #[inline(never)]
     fn notify(&self, packet: &PacketContext<'_>, pauses: bool, view: &mut View<'_>) {
         let message = Message { pauses, ..self.message_of(packet) };
         for other in self.ports.ids().filter(|other| *other != packet.egress) {
