@@ -55,6 +55,12 @@ impl BitSet {
         })
     }
 
+    /// Returns true if the set has no members.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        (0..self.words()).all(|index| self.word(index) == 0)
+    }
+
     /// Returns true if any member is not in `other`.
     #[inline]
     pub fn exceeds(&self, other: &BitSet) -> bool {
@@ -157,6 +163,7 @@ mod tests {
             prop_assert_eq!(set.count_outside(&other), outside.len());
             others.iter().for_each(|bit| set.remove(*bit));
             prop_assert!((0..192).all(|bit| set.has(bit) == outside.contains(&bit)));
+            prop_assert_eq!(set.is_empty(), outside.is_empty());
         }
     }
 }

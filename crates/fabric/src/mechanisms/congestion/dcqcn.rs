@@ -423,7 +423,7 @@ impl Dcqcn {
 
     /// Runs the clocks up to and including `now`, in the order of their ticks: alpha, decrease,
     /// increase.
-    #[inline]
+    #[inline(always)]
     fn catch_up(&mut self, now: Time) {
         // For most packets, no clock has ticked since the last packet.
         let first = |it: &Limited| it.next_decrease.min(it.next_increase);
@@ -432,6 +432,7 @@ impl Dcqcn {
         }
     }
 
+    #[inline(never)]
     fn run_clocks(&mut self, now: Time) {
         while let Some(limited) = &mut self.limited {
             let next = limited.next_decrease.min(limited.next_increase);

@@ -62,16 +62,24 @@ impl Endpoint {
     /// Restarts the retransmission timer of a queue pair, or stops it if nothing is in flight. If
     /// the deadline becomes later, the earlier check is kept, and schedules the next check when it
     /// is due.
+    #[inline]
     pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
         let pair = &mut self.queue_pairs[slot];
         let in_flight = pair.progress.next > pair.progress.acked;
         pair.timed_from = if in_flight { env.now } else { Time::NEVER };
         let deadline = pair.deadline();
         if deadline < pair.check_at {
-            pair.check_at = deadline;
-            self.retransmissions.set((deadline, pair.flow, slot), Wakeup::Retransmission(host), env);
-            self.drop_stale_checks();
+            self.add_check(slot, deadline, host, env);
         }
+    }
+
+    /// Schedules the check of a queue pair's retransmission timer at `deadline`.
+    #[inline(never)]
+    fn add_check<S: Sink>(&mut self, slot: Slot, deadline: Time, host: NodeId, env: &mut Env<'_, S>) {
+        let pair = &mut self.queue_pairs[slot];
+        pair.check_at = deadline;
+        self.retransmissions.set((deadline, pair.flow, slot), Wakeup::Retransmission(host), env);
+        self.drop_stale_checks();
     }
 
     /// Returns true if `check` is the present check of its queue pair, not a stale one.
@@ -155,8 +163,7 @@ impl Endpoint {
         if slot == Slot::NONE {
             // Complete flows may be forgotten, and their receivers serve other flows.
             let Some(entry) = fabric.flows.get(flow) else { return false };
-            let packets = fabric.packets(&entry.spec);
-            return self.receiver_of(entry).is_some_and(|it| it.timer_at == at && it.expected < packets);
+            return self.receiver_of(entry).is_some_and(|it| it.timer_at == at && it.expected < it.packets);
         }
         let pair = &self.queue_pairs[slot];
         pair.flow == flow && pair.state != PairState::Done && pair.timer_at == at
@@ -184,6 +191,7 @@ impl Endpoint {
             port,
             route,
             unacknowledged: 0,
+            packets: fabric.packets(&flow.spec),
             expected: 0,
             last_delivery: flow.spec.start,
             reception: Reception::default(),
@@ -198,7 +206,7 @@ impl Endpoint {
     #[inline(always)]
     pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
         let (lanes, open) = (&mut self.lanes[port], ClassMask(!closed.0));
-        if lanes.next(open).is_some() || lanes.has_waiting(open) {
+        if lanes.has_ready(open) || lanes.has_waiting(open) {
             return Some(Time::ZERO);
         }
         while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
@@ -211,28 +219,39 @@ impl Endpoint {
         None
     }
 
-    /// Updates a queue pair's state and place after any of its fields changed.
-    pub(super) fn update_state(&mut self, slot: Slot, fabric: &Fabric, busy_until: Time, now: Time) {
+    /// Sets the departure time of a queue pair, and updates its state and place after any of its
+    /// fields changed.
+    #[inline(always)]
+    pub(super) fn update_state(&mut self, slot: Slot, departure: Time, fabric: &Fabric, busy_until: Time, now: Time) {
         let pair = &mut self.queue_pairs[slot];
-        let lanes = &mut self.lanes[pair.port];
-        let before = pair.state;
+        let is_moved = std::mem::replace(&mut pair.next_departure, departure) != departure;
         let state = if !pair.can_send(fabric) {
             PairState::Idle
-        } else if pair.next_departure <= now.max(busy_until) {
+        } else if departure <= now.max(busy_until) {
             PairState::Ready
         } else {
             PairState::Paced
         };
-        if before == PairState::Idle && state != PairState::Idle {
+        if state != pair.state || is_moved && state == PairState::Paced {
+            self.set_state(slot, state, now);
+        }
+    }
+
+    /// Sets the state of a queue pair whose state or departure time changed.
+    #[inline(never)]
+    fn set_state(&mut self, slot: Slot, state: PairState, now: Time) {
+        let pair = &mut self.queue_pairs[slot];
+        let lanes = &mut self.lanes[pair.port];
+        let before = std::mem::replace(&mut pair.state, state);
+        if before == PairState::Idle {
             pair.ready_since = now.max(pair.next_departure);
         }
-        pair.state = state;
         match state {
             PairState::Ready => lanes.set_ready(pair),
             PairState::Paced => lanes.paced.push(Reverse((pair.next_departure, slot))),
             PairState::Idle | PairState::Done => {}
         }
-        if before == PairState::Ready && state != PairState::Ready {
+        if before == PairState::Ready {
             lanes.set_waiting(pair.class, pair.place);
         }
     }

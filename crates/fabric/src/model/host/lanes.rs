@@ -71,19 +71,29 @@ impl Lanes {
         self.has_waiting(open) && ready.is_none_or(|place| place <= self.cursor)
     }
 
+    /// Returns true if a place of an `open` class is ready.
+    #[inline]
+    pub(super) fn has_ready(&self, open: ClassMask) -> bool {
+        if self.classes.minus(open).is_empty() { !self.ready.is_empty() } else { self.next(open).is_some() }
+    }
+
     /// Returns the first ready place of an `open` class after the place served last, in the order
     /// of the round.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&self, open: ClassMask) -> Option<RoundIx> {
-        let (cursor, words) = (self.cursor.index(), self.ready.words());
-        let place = if self.classes.minus(open).is_empty() {
-            first_after(cursor, words, |index| self.ready.word(index))
-        } else {
-            let open = open.and(self.classes);
-            let word = |index| open.iter().fold(0, |bits, class| bits | self.ready_of[class.index()].word(index));
-            first_after(cursor, words, word)
-        };
+        if !self.classes.minus(open).is_empty() {
+            return self.next_open(open);
+        }
+        let place = first_after(self.cursor.index(), self.ready.words(), |index| self.ready.word(index));
         place.map(RoundIx::from_index)
+    }
+
+    /// Implements [`Lanes::next`] for rounds in which some classes are closed.
+    #[inline(never)]
+    fn next_open(&self, open: ClassMask) -> Option<RoundIx> {
+        let open = open.and(self.classes);
+        let word = |index| open.iter().fold(0, |bits, class| bits | self.ready_of[class.index()].word(index));
+        first_after(self.cursor.index(), self.ready.words(), word).map(RoundIx::from_index)
     }
 
     #[inline(always)]

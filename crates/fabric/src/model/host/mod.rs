@@ -32,7 +32,6 @@ use crate::model::flags::NodeFlags;
 use crate::model::io::NodeIo;
 use crate::model::node::Node;
 use crate::model::pipeline::SwitchPipeline;
-use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::model::tracing::{Tracer, charge_pauses};
 use backwater_engine::index::Id;
@@ -239,13 +238,15 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let wire = u64::from(size.wire);
         let rate = pair.reaction.rate(self.env.now);
         pair.reaction.on_sent(self.env.now, wire);
-        pair.next_departure = self.env.now + pacing(fabric.spec.framing, rate, wire, port);
+        let serialisation = port.serialisation(size.wire);
+        let departure = self.env.now + pacing(fabric.spec.framing, rate, wire, port.rate, || serialisation);
         (pair.last_sent, pair.last_wire) = (self.env.now, size.wire);
-        pair.ready_since = pair.next_departure;
+        pair.ready_since = departure;
         if pair.timed_from == Time::NEVER {
             endpoint.rearm(slot, self.node.id, self.env);
         }
-        endpoint.update_state(slot, fabric, self.env.now + port.serialisation(size.wire), self.env.now);
+        let busy_until = self.env.now + serialisation;
+        endpoint.update_state(slot, departure, fabric, busy_until, self.env.now);
         self.schedule_timer(slot);
         self.node.io.counters.created += u64::from(size.charge);
         if may_have_waited {
@@ -310,7 +311,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn receive_data(mut self, port: PortIx, frame: &Frame, packet: Packet) {
         let fabric = self.env.fabric;
         let flow = fabric.live_flow(packet.flow);
-        let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
+        let bytes = flow.spec.bytes;
         let line_rate = self.node.io.ports[port].rate;
         let receiver = self.node.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         let reception = &mut receiver.reception;
@@ -320,7 +321,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             reception.disorder.add(degree);
         }
         // Timers of a notification point end with the flow: duplicates must not set them again.
-        let is_over = fabric.receiver_timers && receiver.expected == packets;
+        let is_over = fabric.receiver_timers && receiver.expected == receiver.packets;
         let notification = if is_over {
             Notification::default()
         } else {
@@ -335,13 +336,13 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 reception.blocked += pauses.blocked.after(receiver.last_delivery);
             }
             receiver.last_delivery = self.env.now;
-            if receiver.expected == packets {
+            if receiver.expected == receiver.packets {
                 reception.finish = Some(self.env.now);
                 reception.way = packet.route.full_route(self.env.records.trail(frame.record).map(Trail::ports));
                 self.env.sink.report(Report::Received { flow: packet.flow, psn: packet.psn });
             }
         }
-        let is_last = receiver.expected == packets;
+        let is_last = receiver.expected == receiver.packets;
         receiver.unacknowledged += 1;
         let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
         let answer = match verdict {
@@ -593,8 +594,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         endpoint.leave(slot);
         let pair = &mut endpoint.queue_pairs[slot];
         (pair.port, pair.queue, pair.state) = (port, queue, PairState::Idle);
+        let departure = pair.next_departure;
         endpoint.enter(slot);
-        endpoint.update_state(slot, self.env.fabric, busy_until, self.env.now);
+        endpoint.update_state(slot, departure, self.env.fabric, busy_until, self.env.now);
         self.trace_pair(slot);
         self.pipeline().schedule(port);
     }
@@ -612,12 +614,14 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let endpoint = endpoint.as_mut().expect("queue pairs are at nodes with an endpoint");
         let pair = &mut endpoint.queue_pairs[slot];
         let port = &ports[pair.port];
+        let mut departure = pair.next_departure;
         if pair.reaction.repaces() {
             let rate = pair.reaction.rate(self.env.now);
-            let wire = u64::from(pair.last_wire);
-            pair.next_departure = pair.last_sent + pacing(self.env.fabric.spec.framing, rate, wire, port);
+            let (framing, wire) = (self.env.fabric.spec.framing, pair.last_wire);
+            let pace = pacing(framing, rate, wire.into(), port.rate, || port.serialisation(wire));
+            departure = pair.last_sent + pace;
         }
-        endpoint.update_state(slot, self.env.fabric, port.free_at(), self.env.now);
+        endpoint.update_state(slot, departure, self.env.fabric, port.free_at(), self.env.now);
         self.trace_pair(slot);
     }
 
@@ -642,9 +646,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 pair.recovery.on_timeout(&mut pair.progress);
                 pair.reaction.on_loss(self.env.now, LossSignal::TimedOut);
                 pair.timed_from = Time::NEVER;
-                let port = pair.port;
+                let (port, departure) = (pair.port, pair.next_departure);
                 let busy_until = self.node.io.ports[port].free_at();
-                self.node.endpoint_mut().update_state(slot, self.env.fabric, busy_until, self.env.now);
+                self.node.endpoint_mut().update_state(slot, departure, self.env.fabric, busy_until, self.env.now);
                 self.trace_pair(slot);
                 self.pipeline().schedule(port);
                 self.node.run_actions(self.env);
@@ -658,6 +662,13 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
 
 /// Returns the time from the start of a packet of `wire` bytes to the start of the next packet, at
 /// `rate`. At line rate, this is exactly the packet's serialisation time.
-fn pacing(framing: Framing, rate: Rate, wire: u64, port: &Port) -> Duration {
-    if rate >= port.rate { port.serialisation(wire as u16) } else { framing.pace(rate, wire) }
+#[inline(always)]
+fn pacing(
+    framing: Framing,
+    rate: Rate,
+    wire: u64,
+    line_rate: Rate,
+    serialisation: impl FnOnce() -> Duration,
+) -> Duration {
+    if rate >= line_rate { serialisation() } else { framing.pace(rate, wire) }
 }

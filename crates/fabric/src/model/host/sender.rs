@@ -125,7 +125,9 @@ impl QueuePair {
     /// Returns true if there is a packet to send and the window has room.
     #[inline(always)]
     pub(super) fn can_send(&self, fabric: &Fabric) -> bool {
+        let Progress { next, acked, .. } = self.progress;
+        let (window, most) = (self.reaction.window(), u64::from(next - acked) * fabric.spec.mtu.get());
         self.recovery.next(&self.progress, self.packets).is_some()
-            && self.payload_in_flight(fabric) < self.reaction.window()
+            && (most < window || self.payload_in_flight(fabric) < window)
     }
 }
