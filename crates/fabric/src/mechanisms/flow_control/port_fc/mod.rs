@@ -291,17 +291,31 @@ impl FlowControl for PortFc {
         packet.in_queue(queue, 0)
     }
 
-    #[inline(never)]
-    fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
-        if let PortFc::Switch(switch) = self {
-            switch.on_enqueue(packet, view);
+    #[inline]
+    fn count_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure) -> bool {
+        match self {
+            PortFc::Switch(switch) => switch.count_enqueue(packet),
+            PortFc::Server(_) => false,
         }
     }
 
-    #[inline(never)]
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
+        if let PortFc::Switch(switch) = self {
+            switch.notify(packet, true, view);
+        }
+    }
+
+    #[inline]
+    fn count_dequeue(&mut self, packet: &PacketContext<'_>) -> bool {
+        match self {
+            PortFc::Switch(switch) => switch.count_dequeue(packet),
+            PortFc::Server(_) => false,
+        }
+    }
+
     fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, view: &mut View<'_>) {
         if let PortFc::Switch(switch) = self {
-            switch.on_dequeue(packet, view);
+            switch.notify(packet, false, view);
         }
     }
 

@@ -72,29 +72,32 @@ impl PortFcSwitch {
         }
     }
 
-    pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+    /// Counts a packet that is about to join its queue. Returns true if the queues of its type have
+    /// become too long: the servers at all other ports must then be notified.
+    #[inline]
+    pub(super) fn count_enqueue(&mut self, packet: &PacketContext<'_>) -> bool {
         let port = &mut self.ports[packet.egress];
         let of = port.type_of(packet.queue) as usize;
         port.held[of] += u64::from(packet.bytes());
-        if !port.stops[of] && port.held[of] >= port.thresholds[of].0 {
-            port.stops[of] = true;
-            self.notify(packet, true, view);
-        }
+        let reacts = !port.stops[of] && port.held[of] >= port.thresholds[of].0;
+        port.stops[of] |= reacts;
+        reacts
     }
 
-    pub(super) fn on_dequeue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+    /// Counts a packet that left its queue. Returns true if the queues of its type have become
+    /// short enough: the servers at all other ports must then be notified.
+    #[inline]
+    pub(super) fn count_dequeue(&mut self, packet: &PacketContext<'_>) -> bool {
         let port = &mut self.ports[packet.egress];
         let of = port.type_of(packet.queue) as usize;
         port.held[of] -= u64::from(packet.bytes());
-        if port.stops[of] && port.held[of] <= port.thresholds[of].1 {
-            port.stops[of] = false;
-            self.notify(packet, false, view);
-        }
+        let reacts = port.stops[of] && port.held[of] <= port.thresholds[of].1;
+        port.stops[of] &= !reacts;
+        reacts
     }
 
     /// Notifies the servers at all other ports of a change in the queues of a packet's type.
-    #[inline(never)]
-    fn notify(&self, packet: &PacketContext<'_>, pauses: bool, view: &mut View<'_>) {
+    pub(super) fn notify(&self, packet: &PacketContext<'_>, pauses: bool, view: &mut View<'_>) {
         let message = Message { pauses, ..self.message_of(packet) };
         for other in self.ports.ids().filter(|other| *other != packet.egress) {
             self.send(other, message, packet.egress, view);
