@@ -373,10 +373,10 @@ impl FlowControl for Pyrrha {
         if let NodeState::Switch(switch) = &mut self.node {
             switch.joined(packet, view);
         }
-        if let Some(pfc) = self.pfc_at(packet.ingress()) {
-            if pfc.count_enqueue(packet, pressure) {
-                pfc.on_enqueue(packet, pressure, view);
-            }
+        if let Some(pfc) = self.pfc_at(packet.ingress())
+            && pfc.count_enqueue(packet, pressure)
+        {
+            pfc.on_enqueue(packet, pressure, view);
         }
     }
 
@@ -399,10 +399,10 @@ impl FlowControl for Pyrrha {
         if let NodeState::Switch(switch) = &mut self.node {
             switch.left(packet, view);
         }
-        if let Some(pfc) = self.pfc_at(packet.ingress()) {
-            if pfc.count_dequeue(packet) {
-                pfc.on_dequeue(packet, gauge, view);
-            }
+        if let Some(pfc) = self.pfc_at(packet.ingress())
+            && pfc.count_dequeue(packet)
+        {
+            pfc.on_dequeue(packet, gauge, view);
         }
     }
 
