@@ -154,9 +154,9 @@ pub trait FlowControl: FlowControlAccounts + Send {
         packet.by_class()
     }
 
-    /// Accounts for a charged packet that is about to join its queue. `pressure` is the state of its
-    /// ingress port after the charge. Returns false if [`FlowControl::on_enqueue`] has nothing to
-    /// do, which makes the packet's way shorter.
+    /// Accounts for a charged packet that is about to join its queue. `pressure` is the state of
+    /// its ingress port after the charge. Returns false if [`FlowControl::on_enqueue`] has nothing
+    /// to do, which makes the packet's way shorter.
     fn count_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure) -> bool {
         true
     }
@@ -172,8 +172,8 @@ pub trait FlowControl: FlowControlAccounts + Send {
     /// A charged packet moved from one queue to another one of its port.
     fn on_move(&mut self, _packet: &PacketContext<'_>, _from: QueueChoice, _view: &mut View<'_>) {}
 
-    /// Accounts for a charged packet that left its queue for the wire. The buffer policy has released
-    /// it. Returns false if [`FlowControl::on_dequeue`] has nothing to do.
+    /// Accounts for a charged packet that left its queue for the wire. The buffer policy has
+    /// released it. Returns false if [`FlowControl::on_dequeue`] has nothing to do.
     fn count_dequeue(&mut self, _packet: &PacketContext<'_>) -> bool {
         true
     }

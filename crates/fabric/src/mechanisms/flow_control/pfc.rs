@@ -475,8 +475,8 @@ impl FlowControl for Pfc {
         self.stopped[packet.ingress()] != Stopped::default()
     }
 
-    /// Checks if the departure lets a paused peer resume. Never sends a PAUSE, even if the threshold
-    /// has fallen since the last arrival.
+    /// Checks if the departure lets a paused peer resume. Never sends a PAUSE, even if the
+    /// threshold has fallen since the last arrival.
     fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         let before = self.stopped[packet.ingress()];
         let Pressure { below_xon, port, .. } = gauge.pressure();

@@ -94,8 +94,8 @@ impl QueueLedger {
         self.marks.push_back(totals);
     }
 
-    /// A packet of `class` leaves the queue: adds its waiting time to `journey`. `line` has advanced
-    /// to the present.
+    /// A packet of `class` leaves the queue: adds its waiting time to `journey`. `line` has
+    /// advanced to the present.
     pub(super) fn leave(&mut self, class: Class, line: &Line, journey: &mut Journey) {
         if let Some(mark) = self.marks.pop_front()
             && journey.until < line.since
