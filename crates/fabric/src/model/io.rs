@@ -182,6 +182,13 @@ impl NodeIo {
         }
     }
 
+    /// Returns true if a packet that would join `queue` of `egress` now need not be queued: the
+    /// packet would leave at once, and nothing observes that it joins the queue.
+    #[inline(always)]
+    pub(crate) fn passes<S: Sink>(&self, egress: PortIx, queue: QueueIx, now: Time) -> bool {
+        S::PLAIN && self.ports[egress].is_free_for(queue, now)
+    }
+
     /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait
     /// there for ever.
     #[inline]

@@ -173,24 +173,22 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn enqueue(&mut self, egress: PortIx, place: Place) {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut frames[place].context(egress, records);
-        let bytes = at.bytes();
-        if at.ingress_class() == Class::CONTROL {
-            let queue = at.queue;
-            Self::observe_enqueue(self.node, at, *sink, *now, fabric);
-            self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
-        } else {
-            let pressure = match Self::admit(self.node, egress, at, *now, fabric) {
-                Ok(pressure) => pressure,
+        let (bytes, mut reaction) = (at.bytes(), None);
+        if at.ingress_class() != Class::CONTROL {
+            match Self::admit(self.node, egress, at, *now, fabric) {
+                Ok(pressure) => reaction = self.node.flow_control.count_enqueue(at, pressure).then_some(pressure),
                 Err(cause) => return self.reborrow().refuse(egress, place, cause),
-            };
-            let queue = at.queue;
-            let reacts = self.node.flow_control.count_enqueue(at, pressure);
-            Self::observe_enqueue(self.node, at, *sink, *now, fabric);
-            self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
-            if reacts {
-                let at = &frames[place].context_in(egress, queue, records);
-                self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
             }
+        }
+        let queue = at.queue;
+        if reaction.is_none() && self.node.io.passes::<S>(egress, queue, *now) {
+            return self.pass(egress, queue, place);
+        }
+        Self::observe_enqueue(self.node, at, *sink, *now, fabric);
+        self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
+        if let Some(pressure) = reaction {
+            let at = &frames[place].context_in(egress, queue, records);
+            self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
         }
         self.schedule(egress);
     }
@@ -318,8 +316,21 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             let at = &mut frames[place].context(egress, records);
             Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).own_enqueued(at);
         }
-        self.node.io.ports[egress].enqueue(QueueIx::of(frame.class()), place, frame.size.charge, frames);
+        let queue = QueueIx::of(frame.class());
+        if self.node.io.passes::<S>(egress, queue, *now) {
+            return self.pass(egress, queue, place);
+        }
+        self.node.io.ports[egress].enqueue(queue, place, frame.size.charge, frames);
         self.schedule(egress);
+    }
+
+    /// Lets a packet depart at once, as if it had joined `queue` and left it again.
+    #[inline(always)]
+    fn pass(&mut self, egress: PortIx, queue: QueueIx, place: Place) {
+        let Env { now, fabric, records, frames, .. } = &mut *self.env;
+        self.node.io.ports[egress].pass(queue);
+        Self::depart(self.node, &mut frames[place].context_in(egress, queue, records), *now, fabric);
+        self.start(egress, place);
     }
 
     // ------------------------------------------------------------------------------------ schedule

@@ -5,6 +5,7 @@ use super::{CONTROL_QUEUE, Port};
 use crate::ids::QueueIx;
 use crate::model::fifo::Frames;
 use crate::network::spec::SchedulerConfig;
+use backwater_engine::Time;
 use backwater_engine::index::Id;
 
 /// Scheduling discipline. The control class has precedence in every discipline.
@@ -47,6 +48,21 @@ impl Port {
     /// Returns true if `queue` holds a frame and its gate is open.
     pub(super) fn is_ready(&self, queue: QueueIx) -> bool {
         self.occupied.has(queue.index()) && !self.closed.has(queue.index())
+    }
+
+    /// Returns true if a frame that joined `queue` now would leave at once. Deficits require that
+    /// frames are queued.
+    #[inline(always)]
+    pub(crate) fn is_free_for(&self, queue: QueueIx, now: Time) -> bool {
+        self.is_idle(now) && !self.has_work() && !self.is_closed(queue) && !matches!(self.scheduler, Scheduler::Dwrr)
+    }
+
+    /// Gives `queue` a turn for a frame that leaves without being queued.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, queue: QueueIx) {
+        if queue != CONTROL_QUEUE && matches!(self.scheduler, Scheduler::RoundRobin) {
+            self.cursor = queue;
+        }
     }
 
     /// Returns the next open, non-empty queue after the cursor.
