@@ -104,7 +104,8 @@ impl Calendar {
 
     /// Notes that members may have been taken out of the first epoch.
     pub fn close(&mut self) {
-        if self.members(self.first).next().is_none() {
+        let start = (self.first % EPOCHS) as usize * self.words;
+        if self.sets[start..start + self.words].iter().all(|word| *word == 0) {
             self.occupied &= !(1 << (self.first % EPOCHS));
         }
     }
