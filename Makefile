@@ -34,7 +34,7 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: $(PAGE) help node toolchain setup setup-tests demo test test-long test-cluster test-viewer test-wheel test-wireshark viewer wheel sdist release publish lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-tool mutants-all clean
+.PHONY: $(PAGE) help node toolchain setup setup-tests demo test test-long test-cluster test-viewer test-wheel test-wireshark viewer wheel sdist release publish lint format bench bench-binaries bench-compare bench-costs bench-growth bench-instructions bench-threads docs fuzz mutants mutants-tool mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -141,6 +141,9 @@ bench-compare: setup ## Compare the last measurement with the one before, or NEW
 
 bench-costs: bench-binaries ## Measure the cost of each mechanism and each probe
 	$(BIN)/python benches/bench.py costs
+
+bench-growth: bench-binaries ## Measure how cost and memory grow with the number of hosts
+	$(BIN)/python benches/bench.py growth --chart docs/assets/growth.svg
 
 bench-instructions: bench-binaries ## Count instructions per packet-hop; fail if a count grew
 	$(BIN)/python benches/bench.py instructions

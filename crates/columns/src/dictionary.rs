@@ -16,8 +16,8 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Gives a code to each of `numbers`. Returns the different numbers in the order of their codes;
-    /// `None` if a dictionary would not be much shorter than the numbers.
+    /// Gives a code to each of `numbers`. Returns the different numbers in the order of their
+    /// codes; `None` if a dictionary would not be much shorter than the numbers.
     pub(crate) fn assign<N: Copy + PartialEq + Into<i64>>(&mut self, numbers: &[N]) -> Option<Vec<N>> {
         let most = MOST.min(numbers.len() / 4);
         self.slots.clear();
