@@ -9,7 +9,6 @@
 
 #![forbid(unsafe_code)]
 
-use backwater_fabric::network::spec::NodeKind;
 use backwater_identity::BUILD;
 use backwater_runner::usage::{cpu_seconds, peak_rss_bytes};
 use backwater_runner::{Run, RunError, Summary};
@@ -35,7 +34,7 @@ fn plan(scenario: &Path, overrides: &[String]) -> Result<Plan, Vec<Diagnostic>> 
 }
 
 fn measure(plan: Plan, output: &Path, threads: usize) -> Result<Value, RunError> {
-    let hosts = plan.spec().nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+    let hosts = plan.spec().nodes.iter().filter(|node| node.kind.has_endpoint()).count();
     let run = Run::start(plan, BUILD, output, threads)?;
     let (setup, begun) = (cpu_seconds(), Instant::now());
     let summary = drive(run)?;
