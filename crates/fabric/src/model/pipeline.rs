@@ -23,6 +23,8 @@ use crate::contract::{
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
+use crate::mechanisms::flow_control::AnyFlowControl;
+use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::fifo::Place;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
@@ -33,6 +35,17 @@ use crate::model::sink::{Env, Sink, Wakeup};
 use crate::model::tracing::{Tracer, charge_pauses_of};
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
+
+/// Calls a mechanism that is mostly `$usual`. A test for this mechanism is faster than a jump table
+/// for all of them.
+macro_rules! usually {
+    ($usual:path, $any:expr, |$mechanism:ident| $call:expr) => {
+        match $any {
+            $usual($mechanism) => $call,
+            $mechanism => $call,
+        }
+    };
+}
 
 /// The pipeline of a node while the node handles one input.
 pub(crate) struct SwitchPipeline<'n, 'e, S> {
@@ -176,7 +189,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let (bytes, mut reaction) = (at.bytes(), None);
         if at.ingress_class() != Class::CONTROL {
             match Self::admit(self.node, egress, at, *now, fabric) {
-                Ok(pressure) => reaction = self.node.flow_control.count_enqueue(at, pressure).then_some(pressure),
+                Ok(pressure) => {
+                    let control = &mut self.node.flow_control;
+                    let reacts = usually!(AnyFlowControl::Pfc, control, |it| it.count_enqueue(at, pressure));
+                    reaction = reacts.then_some(pressure);
+                }
                 Err(cause) => return self.reborrow().refuse(egress, place, cause),
             }
         }
@@ -204,7 +221,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         fabric: &Fabric,
     ) -> Result<Pressure, DropCause> {
         let switch = node.switch.as_mut().expect("routes pass through switches only");
-        let pressure = match switch.buffer.admit(at, now) {
+        let pressure = match usually!(AnyBufferPolicy::Sih, &mut switch.buffer, |buffer| buffer.admit(at, now)) {
             Admission::Charged(pressure) => pressure,
             Admission::Refused(cause) => return Err(cause),
         };
@@ -524,11 +541,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             return;
         }
         let Some(switch) = &mut node.switch else { return };
-        switch.buffer.release(at, now);
+        usually!(AnyBufferPolicy::Sih, &mut switch.buffer, |buffer| buffer.release(at, now));
         if !S::PLAIN {
             switch.observe_departure(at, now);
         }
-        if node.flow_control.count_dequeue(at) {
+        if usually!(AnyFlowControl::Pfc, &mut node.flow_control, |control| control.count_dequeue(at)) {
             node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
         }
     }
