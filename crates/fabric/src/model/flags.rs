@@ -36,8 +36,6 @@ bitflags! {
             | (HookSet::GATE.bits() | HookSet::LINK.bits()) as u32;
         /// Flags that require accounting of departures, in addition to hooks.
         const ACCOUNTED_DEPARTURE = Self::TURNS.bits() | Self::TRACE.bits() | Self::RELAYS.bits();
-        /// Flags that require work on departure, in addition to hooks.
-        const DEPARTURE_WORK = Self::ACCOUNTED_DEPARTURE.bits() | Self::TRAIL.bits();
     }
 }
 

@@ -252,11 +252,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if may_have_waited {
             charge_pauses(&self.node.io.ports[ix], queue, since, &mut frame, self.env.records, fabric);
         }
-        if self.node.io.flags.has::<S>(NodeFlags::DEPARTURE_WORK) {
-            self.node.io.extend_trail::<S>(ix, &mut frame, self.env.records);
-            if self.node.io.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
-                self.reborrow().account_for_departure(ix, rate, &mut frame);
-            }
+        self.node.io.extend_trail::<S>(ix, &mut frame, self.env.records);
+        if self.node.io.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
+            self.reborrow().account_for_departure(ix, rate, &mut frame);
         }
         Some(frame)
     }
