@@ -64,7 +64,14 @@ impl BitSet {
     /// Returns true if any member is not in `other`.
     #[inline]
     pub fn exceeds(&self, other: &BitSet) -> bool {
-        self.first & !other.first != 0 || (1..self.words()).any(|index| self.word(index) & !other.word(index) != 0)
+        self.first & !other.first != 0 || self.more.as_ref().is_some_and(|more| other.lacks_any_of(more))
+    }
+
+    /// Returns true if the set lacks a member that is in `more`, the words after the first one of
+    /// another set.
+    #[inline(never)]
+    fn lacks_any_of(&self, more: &[u64]) -> bool {
+        (1..).zip(more).any(|(index, word)| word & !self.word(index) != 0)
     }
 
     /// Returns the first member after `cursor` that is not in `other`. The search wraps around.

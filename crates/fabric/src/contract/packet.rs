@@ -59,6 +59,13 @@ pub struct PacketContext<'a> {
 }
 
 impl PacketContext<'_> {
+    /// Borrows the context for one call. If the call is not inlined, only this copy of the context
+    /// is forced into memory.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> PacketContext<'_> {
+        PacketContext { packet: self.packet, egress: self.egress, queue: self.queue, records: self.records }
+    }
+
     /// Returns the ingress port; [`PortIx::NONE`] if the node made the packet.
     #[inline]
     pub fn ingress(&self) -> PortIx {

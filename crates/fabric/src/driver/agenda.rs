@@ -35,6 +35,8 @@ pub(super) struct Agenda {
     visit: Vec<Rank>,
     /// Number of entries of `visit` that have been handled.
     handled: usize,
+    /// First entry of `visit` that has not been handled.
+    next: Rank,
     /// Start of the open epoch.
     pub(super) start: Time,
     /// Time at which the visits end: the end of the epoch, or an earlier limit. Time zero between
@@ -51,6 +53,7 @@ impl Agenda {
             far: BinaryHeap::new(),
             visit: vec![Rank::MAX],
             handled: 0,
+            next: Rank::MAX,
             start: Time::ZERO,
             end: Time::ZERO,
         }
@@ -90,6 +93,7 @@ impl Agenda {
             index -= 1;
         }
         self.visit[index] = wake_up;
+        self.next = self.next.min(wake_up);
     }
 
     /// Schedules a wake-up after the present visit, if there is one.
@@ -155,19 +159,21 @@ impl Agenda {
             self.visit.push(rank(wake_up.at - self.start, Kind::LinkDown, 0, PortIx(0)) | wake_up.rank);
         }
         self.visit.push(Rank::MAX);
+        self.next = self.visit[0];
     }
 
     /// Returns the rank of the visited node's next wake-up; [`Rank::MAX`] if there is none during
     /// this visit.
     #[inline(always)]
     pub(super) fn next(&self) -> Rank {
-        self.visit[self.handled]
+        self.next
     }
 
     /// Takes the visited node's next wake-up.
     #[inline(always)]
     pub(super) fn take(&mut self) {
         self.handled += 1;
+        self.next = self.visit[self.handled];
     }
 
     /// Ends the visit of `node`. `arrival` returns the time of its next arrival.

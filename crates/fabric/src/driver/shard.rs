@@ -58,14 +58,15 @@ impl ShardIo {
         start as usize..end as usize
     }
 
-    /// Puts a frame on a wire.
+    /// Prepares a packet for its wire. Returns the wire, which the caller puts the packet on.
     #[inline(always)]
-    fn carry(&mut self, wire: WireIx, place: Place, arrival: WireArrival, frames: &mut Frames) {
+    fn prepare(&mut self, packet: &mut QueuedPacket, wire: WireIx, arrival: WireArrival) -> &mut Wire {
         let wire = &mut self.wires[wire_index(wire) as usize];
+        wire.address(packet, arrival);
         if wire.begins(self.agenda.epoch_of(arrival.at)) {
             self.agenda.expect(wire.node, arrival.at);
         }
-        wire.push(place, arrival, frames);
+        wire
     }
 }
 
@@ -225,8 +226,9 @@ impl Shard {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            let place = self.frames.put(QueuedPacket::new(frame, PortIx::NONE, arrival.at));
-            self.io.carry(layout.port(port).wire, place, arrival, &mut self.frames);
+            let mut packet = QueuedPacket::new(frame, PortIx::NONE, arrival.at);
+            let wire = self.io.prepare(&mut packet, layout.port(port).wire, arrival);
+            wire.push(self.frames.put(packet), &mut self.frames);
         }
     }
 
@@ -419,9 +421,10 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
 
     #[inline(always)]
     fn transmit(&mut self, port: &Port, place: Place, records: &Records, frames: &mut Frames) {
-        let frame = &frames[place].frame;
         let observations = &mut self.io.observations;
         observations.totals.packet_hops += 1;
+        let packet = &mut frames[place];
+        let frame = &packet.frame;
         if let Body::Control(control) = &frame.body {
             observations.count_control(control);
         }
@@ -432,7 +435,7 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.wires.peer_wire {
-            Some(wire) => self.io.carry(wire, place, arrival, frames),
+            Some(wire) => self.io.prepare(packet, wire, arrival).push(place, frames),
             None => {
                 let ports = &self.fabric.wiring.ports;
                 let peer = ports[port.id].peer;

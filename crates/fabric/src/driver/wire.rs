@@ -1,6 +1,7 @@
 //! Links between nodes: frames in flight, link errors and failures.
 
 use crate::contract::PortFacts;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::frame::Frame;
 use crate::frame::record::{Record, Records};
@@ -38,12 +39,16 @@ impl Wire {
         Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, epoch: u32::MAX, faults }
     }
 
-    /// Puts the frame at `place` on the wire.
+    /// Notes in a packet when and where it will arrive.
     #[inline(always)]
-    pub(super) fn push(&mut self, place: Place, arrival: WireArrival, frames: &mut Frames) {
-        let arriving = &mut frames[place];
-        (arriving.at, arriving.note) = (arrival.at, arrival.burst_age);
-        (arriving.ingress, arriving.ingress_class) = (self.ix, arriving.frame.class());
+    pub(super) fn address(&self, packet: &mut QueuedPacket, arrival: WireArrival) {
+        (packet.at, packet.note) = (arrival.at, arrival.burst_age);
+        (packet.ingress, packet.ingress_class) = (self.ix, packet.frame.class());
+    }
+
+    /// Puts the frame at `place` on the wire. The frame is addressed.
+    #[inline(always)]
+    pub(super) fn push(&mut self, place: Place, frames: &mut Frames) {
         self.frames.push(place, frames);
     }
 

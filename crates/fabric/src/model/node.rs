@@ -118,11 +118,14 @@ impl Node {
     /// Handles the frame at `place`, whose last bit has just arrived on its ingress port.
     #[inline(always)]
     pub fn arrive<S: Sink>(&mut self, place: Place, env: &mut Env<'_, S>) {
-        let frame = &env.frames[place].frame;
+        let frame = &mut env.frames[place].frame;
         self.io.counters.received += u64::from(frame.size.charge);
-        match &frame.body {
+        match &mut frame.body {
             Body::Packet(headers) => match headers.route.next() {
-                NextHop::Port(egress) => SwitchPipeline::new(self, env).forward(egress, place),
+                NextHop::Port(egress) => {
+                    let (kind, may_pass) = (headers.kind, headers.route.advance());
+                    SwitchPipeline::new(self, env).forward(egress, place, kind, may_pass)
+                }
                 NextHop::Towards(destination) if destination != self.id => {
                     SwitchPipeline::new(self, env).route(destination, place)
                 }
@@ -194,12 +197,8 @@ impl Node {
 
     /// Handles a wake-up of `port`.
     pub fn port_ready<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
-        let wake_at = &mut self.io.ports[port].wake_at;
-        if *wake_at <= env.now {
-            *wake_at = Time::NEVER;
-            SwitchPipeline::new(self, env).schedule(port);
-            self.run_actions(env);
-        }
+        SwitchPipeline::new(self, env).wake(port);
+        self.run_actions(env);
     }
 
     /// Handles the flow control's timer of `port`.

@@ -21,6 +21,7 @@ use crate::contract::{
     Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, Pressure,
     RouteRequest, Stage, View,
 };
+use crate::frame::framing::FrameSize;
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
@@ -36,13 +37,16 @@ use crate::model::tracing::{Tracer, charge_pauses_of};
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 
-/// Calls a mechanism that is mostly `$usual`. A test for this mechanism is faster than a jump table
-/// for all of them.
+/// Calls a mechanism that is mostly `$usual`, with a packet's context `$at`. A test for this
+/// mechanism is faster than a jump table for all of them.
 macro_rules! usually {
-    ($usual:path, $any:expr, |$mechanism:ident| $call:expr) => {
+    ($usual:path, $any:expr, |$mechanism:ident, $at:ident| $call:expr) => {
         match $any {
             $usual($mechanism) => $call,
-            $mechanism => $call,
+            $mechanism => {
+                let $at = &mut $at.reborrow();
+                $call
+            }
         }
     };
 }
@@ -76,7 +80,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             [] => return self.drop_arrived(place, DropCause::LinkDown),
             several => self.choose(destination, several, place),
         };
-        self.forward(egress, place);
+        let Body::Packet(headers) = &mut self.env.frames[place].frame.body else {
+            unreachable!("link-local frames are not routed")
+        };
+        let (kind, may_pass) = (headers.kind, headers.route.advance());
+        self.forward(egress, place, kind, may_pass);
     }
 
     /// Returns the egress port that the load balancer chose. If the load balancer chose a whole
@@ -106,16 +114,14 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    /// Forwards a packet for another node to `egress`.
+    /// Forwards a packet for another node to `egress`, if the packet may pass one more node.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, egress: PortIx, place: Place) {
-        let mut detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
-        if let Body::Packet(headers) = &mut self.env.frames[place].frame.body {
-            if !headers.route.advance() {
-                return self.drop_arrived(place, DropCause::TimeToLive);
-            }
-            detour |= NodeFlags::NOTICE.only_if(headers.kind == PacketKind::Notice);
+    pub(crate) fn forward(&mut self, egress: PortIx, place: Place, kind: PacketKind, may_pass: bool) {
+        if !may_pass {
+            return self.drop_arrived(place, DropCause::TimeToLive);
         }
+        let detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
+        let detour = detour | NodeFlags::NOTICE.only_if(kind == PacketKind::Notice);
         if self.node.io.flags.has::<S>(detour) {
             return self.reborrow().forward_by_detour(egress, place);
         }
@@ -191,7 +197,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             match Self::admit(self.node, egress, at, *now, fabric) {
                 Ok(pressure) => {
                     let control = &mut self.node.flow_control;
-                    let reacts = usually!(AnyFlowControl::Pfc, control, |it| it.count_enqueue(at, pressure));
+                    let reacts = usually!(AnyFlowControl::Pfc, control, |it, at| it.count_enqueue(at, pressure));
                     reaction = reacts.then_some(pressure);
                 }
                 Err(cause) => return self.reborrow().refuse(egress, place, cause),
@@ -199,7 +205,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
         let queue = at.queue;
         if reaction.is_none() && self.node.io.passes::<S>(egress, queue, *now) {
-            return self.pass(egress, queue, place);
+            Self::pass(self.node, at, *now, fabric);
+            let size = at.packet.frame.size;
+            return self.start(egress, place, size);
         }
         Self::observe_enqueue(self.node, at, *sink, *now, fabric);
         self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
@@ -221,7 +229,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         fabric: &Fabric,
     ) -> Result<Pressure, DropCause> {
         let switch = node.switch.as_mut().expect("routes pass through switches only");
-        let pressure = match usually!(AnyBufferPolicy::Sih, &mut switch.buffer, |buffer| buffer.admit(at, now)) {
+        let pressure = match usually!(AnyBufferPolicy::Sih, &mut switch.buffer, |buffer, at| buffer.admit(at, now)) {
             Admission::Charged(pressure) => pressure,
             Admission::Refused(cause) => return Err(cause),
         };
@@ -244,6 +252,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let hooks = HookSet::enqueue_of(headers.kind);
         if node.io.flags.has::<S>(NodeFlags::of(hooks) | NodeFlags::TRACE) {
             let bytes = node.io.ports[at.egress].queue_bytes(at.queue) + u64::from(at.bytes());
+            let at = &mut at.reborrow();
             let is_ignored = || node.switch.as_ref().is_some_and(|switch| switch.ignores_enqueue(hooks, at, bytes));
             if node.io.flags.has::<S>(NodeFlags::TRACE) || !is_ignored() {
                 Self::call_enqueue_hooks(hooks, node, at, bytes, sink, now, fabric);
@@ -328,29 +337,45 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if self.node.io.is_dead_end(egress, self.env) {
             return self.node.io.drop(egress, place, DropCause::LinkDown, self.env);
         }
-        let Env { now, records, frames, sink, .. } = &mut *self.env;
+        let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        let at = &mut frames[place].context(egress, records);
         if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
-            let at = &mut frames[place].context(egress, records);
             Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).own_enqueued(at);
         }
-        let queue = QueueIx::of(frame.class());
+        let queue = at.queue;
         if self.node.io.passes::<S>(egress, queue, *now) {
-            return self.pass(egress, queue, place);
+            Self::pass(self.node, at, *now, fabric);
+            return self.start(egress, place, frame.size);
         }
         self.node.io.ports[egress].enqueue(queue, place, frame.size.charge, frames);
         self.schedule(egress);
     }
 
-    /// Lets a packet depart at once, as if it had joined `queue` and left it again.
+    /// Lets a packet depart at once, as if it had joined its queue and left it again.
     #[inline(always)]
-    fn pass(&mut self, egress: PortIx, queue: QueueIx, place: Place) {
-        let Env { now, fabric, records, frames, .. } = &mut *self.env;
-        self.node.io.ports[egress].pass(queue);
-        Self::depart(self.node, &mut frames[place].context_in(egress, queue, records), *now, fabric);
-        self.start(egress, place);
+    fn pass(node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
+        node.io.ports[at.egress].pass(at.queue);
+        Self::depart(node, at, now, fabric);
     }
 
     // ------------------------------------------------------------------------------------ schedule
+
+    /// Handles the wake-up of a port, unless it is obsolete.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, ix: PortIx) {
+        let now = self.env.now;
+        let port = &mut self.node.io.ports[ix];
+        if port.wake_at > now {
+            return;
+        }
+        let is_idle = port.is_idle(now);
+        port.wake_at = Time::NEVER;
+        if is_idle {
+            self.reborrow().transmit(ix);
+        } else {
+            self.wake_if_needed(ix);
+        }
+    }
 
     /// Transmits the next frame of a port if the port is idle. Otherwise schedules a wake-up for
     /// the time at which the port becomes idle.
@@ -385,24 +410,26 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         } else {
             packet
         };
+        let size = packet.frame.size;
         if flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE) {
             self.depart_by_detour(ix, queue, place);
         } else {
             self.node.io.extend_trail::<S>(ix, &mut packet.frame, records);
             Self::depart(self.node, &mut packet.context_in(ix, queue, records), *now, fabric);
         }
-        self.start(ix, place);
+        self.start(ix, place, size);
     }
 
     /// Transmits the next link-local frame.
     #[inline(never)]
     fn transmit_control(mut self, ix: PortIx) {
         let (place, frame) = self.node.io.ports[ix].next_control(self.env.frames);
+        let size = frame.size;
         if self.node.io.flags.has::<S>(NodeFlags::TRACE) {
             let Node { io, switch, .. } = &mut *self.node;
             Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, frame);
         }
-        self.start(ix, place);
+        self.start(ix, place, size);
     }
 
     /// Transmits the next packet of a queue pair, if one may send.
@@ -410,17 +437,17 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         match self.nic().next_packet(ix) {
             Some(frame) => {
                 let place = self.env.frames.put(QueuedPacket::new(frame, PortIx::NONE, self.env.now));
-                self.start(ix, place);
+                self.start(ix, place, frame.size);
             }
             None => self.wake_if_needed(ix),
         }
     }
 
-    /// Starts a frame on the wire, and schedules the wake-up for the next one.
+    /// Starts the frame at `place` on the wire, and schedules the wake-up for the next one.
     #[inline(always)]
-    fn start(&mut self, ix: PortIx, place: Place) {
+    fn start(&mut self, ix: PortIx, place: Place, size: FrameSize) {
         let port = &mut self.node.io.ports[ix];
-        port.start(&self.env.frames[place].frame, self.env.now);
+        port.start(size, self.env.now);
         self.env.sink.transmit(port, place, self.env.records, self.env.frames);
         if port.wake_at > port.busy_until {
             Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
@@ -515,6 +542,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn observe_departure(hooks: HookSet, node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
         if node.io.flags.has::<S>(NodeFlags::of(hooks)) {
             let bytes = node.io.ports[at.egress].queue_bytes(at.queue);
+            let at = &mut at.reborrow();
             if !node.switch.as_ref().is_some_and(|switch| switch.ignores_departure(hooks, at, bytes)) {
                 Self::call_departure_hooks(hooks, node, at, bytes, now, fabric);
             }
@@ -536,16 +564,17 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Frees the buffer of a packet that left its queue, and informs the flow control.
     #[inline(always)]
-    fn release(node: &mut Node, at: &PacketContext<'_>, now: Time, fabric: &Fabric) {
+    fn release(node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
         if !at.is_charged() {
             return;
         }
         let Some(switch) = &mut node.switch else { return };
-        usually!(AnyBufferPolicy::Sih, &mut switch.buffer, |buffer| buffer.release(at, now));
+        usually!(AnyBufferPolicy::Sih, &mut switch.buffer, |buffer, at| buffer.release(at, now));
         if !S::PLAIN {
             switch.observe_departure(at, now);
         }
-        if usually!(AnyFlowControl::Pfc, &mut node.flow_control, |control| control.count_dequeue(at)) {
+        if usually!(AnyFlowControl::Pfc, &mut node.flow_control, |control, at| control.count_dequeue(at)) {
+            let at = &mut at.reborrow();
             node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
         }
     }

@@ -53,7 +53,7 @@ fn bytes_that_appear_or_vanish_at_a_node_are_found() {
     for (harm, added, removed) in [
         ((|node| node.io.counters.received += 1) as fn(&mut Node), added + 1, removed),
         (|node| node.io.counters.created += 1, added + 1, removed),
-        (|node| node.io.ports[PortIx(0)].start(&frame(3, 1), Time::NEVER), added, removed + 1),
+        (|node| node.io.ports[PortIx(0)].start(frame(3, 1).size, Time::NEVER), added, removed + 1),
         (|node| node.io.counters.consumed += 1, added, removed + 1),
     ] {
         assert_eq!(complaints(AT_REST, HOST, harm), complaint("h0", &balance(added, removed)));

@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn stamps_are_rounded_as_the_header_is() {
         let mut port = crate::testing::port(100);
-        port.start(&frame(3, 1500), Time::ZERO);
+        port.start(frame(3, 1500).size, Time::ZERO);
         enqueue(&mut port, 3, 1000, &mut crate::model::fifo::Frames::default());
         let mut node = node_io(vec![crate::testing::port(100), port]);
         let fabric = fabric(star(2));

@@ -16,7 +16,7 @@ use self::scheduler::Scheduler;
 use crate::contract::packet::QueuedPacket;
 use crate::contract::{AddedQueues, PortFacts, Stage};
 use crate::frame::cause::{Cause, Closure};
-use crate::frame::framing::Framing;
+use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
@@ -463,16 +463,16 @@ impl Port {
         if self.feeds_wire(index) { self.take(index, frames) } else { self.take_inner(index, frames) }
     }
 
-    /// Starts `frame` on the wire.
+    /// Starts a frame of `size` on the wire.
     #[inline]
-    pub(crate) fn start(&mut self, frame: &Frame, now: Time) {
+    pub(crate) fn start(&mut self, size: FrameSize, now: Time) {
         debug_assert!(self.is_idle(now));
-        self.sent_bytes += u64::from(frame.size.charge);
-        self.sent_wire_bytes += u64::from(frame.size.wire);
+        self.sent_bytes += u64::from(size.charge);
+        self.sent_wire_bytes += u64::from(size.wire);
         if self.busy_until < now {
             self.burst_start = now;
         }
-        self.busy_until = now + self.serialisation(frame.size.wire);
+        self.busy_until = now + self.serialisation(size.wire);
     }
 
     /// Closes the gate of `queue`. Returns true if the gate was open.

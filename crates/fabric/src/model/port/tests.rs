@@ -95,7 +95,7 @@ fn dwrr_forgets_the_credit_of_a_queue_that_becomes_empty() {
 fn frames_without_a_gap_between_them_are_one_burst() {
     let mut port = port(SchedulerConfig::RoundRobin {});
     let mut begin = |start: Time| {
-        port.start(&queued(3, 1000).frame, start);
+        port.start(queued(3, 1000).frame.size, start);
         (port.burst_start, port.busy_until)
     };
     let first = Time::from_ps(7);
@@ -111,7 +111,7 @@ fn frames_without_a_gap_between_them_are_one_burst() {
 #[test]
 fn a_frame_leaves_in_its_time_whether_the_link_is_up_or_not() {
     let mut port = port(SchedulerConfig::RoundRobin {});
-    port.start(&queued(3, 1000).frame, Time::ZERO);
+    port.start(queued(3, 1000).frame.size, Time::ZERO);
     let free = [port.free_at(), port.busy_until];
     port.fail();
     assert_eq!(
