@@ -1,12 +1,15 @@
 //! Tournament: the smallest of several keys, of which one changes at a time.
 
-/// Tree of keys in which every node has four children and holds the smallest of them. The leaves
+/// Number of children of a node: a cache line.
+const CHILDREN: usize = 8;
+
+/// Tree of keys in which every node has eight children and holds the smallest of them. The leaves
 /// are the contenders' keys.
 #[derive(Debug)]
 pub struct Tournament {
-    /// Children of each inner node. The children of node `n` are the nodes `4 n + 1` to `4 n + 4`,
+    /// Children of each inner node. The children of node `n` are the nodes `8 n + 1` to `8 n + 8`,
     /// and node 0 is the root.
-    children: Vec<[u64; 4]>,
+    children: Vec<[u64; CHILDREN]>,
     /// Number of the first leaf.
     first_leaf: usize,
     smallest: u64,
@@ -25,19 +28,19 @@ impl Tournament {
     /// Begins a tournament of contenders with these keys.
     #[inline]
     pub fn begin(&mut self, keys: impl ExactSizeIterator<Item = u64>) {
-        // A level has four times as many nodes as the level above.
+        // A level has eight times as many nodes as the level above.
         let mut inner = 1;
-        while 3 * inner + 1 < keys.len() {
-            inner = 4 * inner + 1;
+        while (CHILDREN - 1) * inner + 1 < keys.len() {
+            inner = CHILDREN * inner + 1;
         }
         self.first_leaf = inner;
         self.children.clear();
-        self.children.resize(inner, [Self::OUT; 4]);
+        self.children.resize(inner, [Self::OUT; CHILDREN]);
         for (leaf, key) in (inner..).zip(keys) {
-            self.children[(leaf - 1) / 4][(leaf - 1) % 4] = key;
+            self.children[(leaf - 1) / CHILDREN][(leaf - 1) % CHILDREN] = key;
         }
         for node in (1..inner).rev() {
-            self.children[(node - 1) / 4][(node - 1) % 4] = smallest(self.children[node]);
+            self.children[(node - 1) / CHILDREN][(node - 1) % CHILDREN] = smallest(self.children[node]);
         }
         self.smallest = smallest(self.children[0]);
     }
@@ -53,18 +56,19 @@ impl Tournament {
     pub fn change(&mut self, contender: usize, mut key: u64) {
         let mut node = self.first_leaf + contender;
         while node > 0 {
-            let children = &mut self.children[(node - 1) / 4];
-            children[(node - 1) % 4] = key;
+            let parent = (node - 1) / CHILDREN;
+            let children = &mut self.children[parent];
+            children[(node - 1) % CHILDREN] = key;
             key = smallest(*children);
-            node = (node - 1) / 4;
+            node = parent;
         }
         self.smallest = key;
     }
 }
 
 #[inline(always)]
-fn smallest([a, b, c, d]: [u64; 4]) -> u64 {
-    a.min(b).min(c.min(d))
+fn smallest([a, b, c, d, e, f, g, h]: [u64; CHILDREN]) -> u64 {
+    (a.min(b).min(c.min(d))).min(e.min(f).min(g.min(h)))
 }
 
 #[cfg(test)]
@@ -75,7 +79,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_smallest_key_wins(
-            keys in prop::collection::vec(any::<u64>(), 0..40),
+            keys in prop::collection::vec(any::<u64>(), 0..80),
             changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![0u64..9, Just(Tournament::OUT)]), 0..40),
         ) {
             let mut tournament = Tournament::default();

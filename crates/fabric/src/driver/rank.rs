@@ -51,6 +51,12 @@ pub(super) fn time_of(rank: Rank, start: Time) -> Time {
     Time::from_ps(start.ps() + (rank >> TIME_SHIFT))
 }
 
+/// Returns true if an event is of `kind`.
+#[inline(always)]
+pub(super) fn is_of(rank: Rank, kind: Kind) -> bool {
+    rank >> KIND_SHIFT & 7 == kind as u64
+}
+
 /// Returns the kind of an event.
 #[inline(always)]
 pub(super) fn kind_of(rank: Rank) -> Kind {

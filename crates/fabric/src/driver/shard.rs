@@ -15,7 +15,7 @@ use crate::driver::agenda::Agenda;
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
 use crate::driver::observations::Observations;
-use crate::driver::rank::{AGE_MAX, Kind, Rank, epoch, kind_of, port_of, rank, time_of};
+use crate::driver::rank::{AGE_MAX, Kind, Rank, epoch, is_of, kind_of, port_of, rank, time_of};
 use crate::driver::wire::{LinkFaults, Outbox, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame};
@@ -347,9 +347,10 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
                 }
             } else {
                 io.agenda.take();
-                match kind_of(next) {
-                    Kind::Port => node.port_ready(ix, env),
-                    rare => Self::handle_rare(rare, wires.start, node, ix, env),
+                if is_of(next, Kind::Port) {
+                    node.port_ready(ix, env);
+                } else {
+                    Self::handle_rare(kind_of(next), wires.start, node, ix, env);
                 }
             }
         }

@@ -186,7 +186,7 @@ impl NodeIo {
     /// packet would leave at once, and nothing observes that it joins the queue.
     #[inline(always)]
     pub(crate) fn passes<S: Sink>(&self, egress: PortIx, queue: QueueIx, now: Time) -> bool {
-        S::PLAIN && self.ports[egress].is_free_for(queue, now)
+        S::PLAIN && self.ports[egress].is_free_for::<S>(queue, now)
     }
 
     /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait

@@ -468,7 +468,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// wait by then and no earlier wake-up is scheduled.
     #[inline(always)]
     fn wake_when_idle(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
-        let at = if port.has_work() {
+        let at = if port.has_work::<S>() {
             port.busy_until
         } else {
             let Some(endpoint) = endpoint else { return };

@@ -21,6 +21,7 @@ use crate::frame::record::Records;
 use crate::frame::{Body, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Place};
+use crate::model::sink::Sink;
 use crate::network::spec::SchedulerConfig;
 use backwater_engine::bits::BitSet;
 use backwater_engine::index::{Id, IndexVec};
@@ -316,7 +317,10 @@ impl Port {
 
     /// Returns true if a frame could leave now.
     #[inline(always)]
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work<S: Sink>(&self) -> bool {
+        if S::PLAIN {
+            return self.has_control() || self.occupied.word(0) & !self.closed.word(0) != 0;
+        }
         self.has_control() || self.can_send() || self.can_advance()
     }
 

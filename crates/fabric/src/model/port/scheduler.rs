@@ -4,6 +4,7 @@ use super::queues::Queue;
 use super::{CONTROL_QUEUE, Port};
 use crate::ids::QueueIx;
 use crate::model::fifo::Frames;
+use crate::model::sink::Sink;
 use crate::network::spec::SchedulerConfig;
 use backwater_engine::Time;
 use backwater_engine::index::Id;
@@ -53,8 +54,11 @@ impl Port {
     /// Returns true if a frame that joined `queue` now would leave at once. Deficits require that
     /// frames are queued.
     #[inline(always)]
-    pub(crate) fn is_free_for(&self, queue: QueueIx, now: Time) -> bool {
-        self.is_idle(now) && !self.has_work() && !self.is_closed(queue) && !matches!(self.scheduler, Scheduler::Dwrr)
+    pub(crate) fn is_free_for<S: Sink>(&self, queue: QueueIx, now: Time) -> bool {
+        self.is_idle(now)
+            && !self.has_work::<S>()
+            && !self.is_closed(queue)
+            && !matches!(self.scheduler, Scheduler::Dwrr)
     }
 
     /// Gives `queue` a turn for a frame that leaves without being queued.
