@@ -338,8 +338,8 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
                 let faults = wire.faults.as_mut().filter(|_| !PLAIN);
                 let lost = faults.and_then(|faults| faults.loss_of(frame, wire.port, now, env.fabric));
                 arrivals.change(ix.index(), first_arrival(wire, start, end, env.frames));
-                if is_host {
-                    wire.prefetch_pauses(env.frames, env.records);
+                if is_host || env.records.have_telemetry() {
+                    wire.prefetch_record(env.frames, env.records);
                 }
                 match lost {
                     None => node.arrive(place, env),

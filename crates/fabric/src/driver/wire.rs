@@ -80,11 +80,12 @@ impl Wire {
         self.frames.prefetch_second(frames);
     }
 
-    /// Prefetches the pauses of the next frame to arrive.
+    /// Prefetches the pauses and the telemetry of the next frame to arrive.
     #[inline(always)]
-    pub(super) fn prefetch_pauses(&self, frames: &Frames, records: &Records) {
+    pub(super) fn prefetch_record(&self, frames: &Frames, records: &Records) {
         if let Some(next) = self.frames.front(frames) {
             records.prefetch_pauses(next.frame.record);
+            records.prefetch_telemetry(next.frame.record);
         }
     }
 

@@ -132,10 +132,13 @@ impl Spell {
 }
 
 /// In-band network telemetry: one stamp per switch (section 3.1 of HPCC's paper).
+///
+/// The length shares a cache line with the first stamp.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
 pub struct Telemetry {
-    stamps: [Stamp; MAX_HOPS],
     len: u8,
+    stamps: [Stamp; MAX_HOPS],
 }
 
 /// State of an egress port when a packet departs.
@@ -453,6 +456,20 @@ impl Records {
         if let Some(pauses) = self.pauses(reference) {
             prefetch(pauses);
         }
+    }
+
+    /// Prefetches the record's telemetry.
+    #[inline(always)]
+    pub(crate) fn prefetch_telemetry(&self, reference: RecordRef) {
+        if let Some(telemetry) = self.telemetry.get(reference.0 as usize) {
+            prefetch(telemetry);
+        }
+    }
+
+    /// Returns true if packets are stamped.
+    #[inline(always)]
+    pub(crate) fn have_telemetry(&self) -> bool {
+        !self.telemetry.is_empty()
     }
 
     /// Returns the record's telemetry; `None` without stamps.
