@@ -90,19 +90,20 @@ fn check_run(spec: &NetworkSpec, flows: &[FlowSpec]) -> Result<(), TestCaseError
 
 const PORTS: u32 = 3;
 
-/// Returns the context of a data packet from `ingress` to port 0. The frame is leaked, because a
-/// context borrows its frame.
-fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
+/// Egress port of all packets.
+const EGRESS: PortIx = PortIx(0);
+
+/// Returns a data packet from `ingress`.
+fn packet(ingress: PortIx, class: Class, bytes: u64) -> QueuedPacket {
     let mut frame = data_frame(false);
     frame.size = FrameSize { wire: bytes as u16, charge: bytes as u16 };
-    let packet = QueuedPacket { ingress_class: class, ..QueuedPacket::new(frame, ingress, Time::ZERO) };
-    Box::leak(Box::new(packet)).context(PortIx(0), Box::leak(Box::default()))
+    QueuedPacket { ingress_class: class, ..QueuedPacket::new(frame, ingress, Time::ZERO) }
 }
 
 /// Admits a packet, and checks that the pressure reported on admission equals the pressure returned
 /// on request.
 fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause> {
-    match policy.admit(&packet(ingress, class, bytes), now) {
+    match policy.admit(&packet(ingress, class, bytes).context(EGRESS, &mut Records::default()), now) {
         Admission::Charged(pressure) => {
             assert_eq!(pressure, policy.pressure(ingress, class));
             // A queue is full if it has reached its threshold or uses headroom.
@@ -175,7 +176,7 @@ proptest! {
                             continue;
                         }
                         let (port, class, size) = packets.remove(which % packets.len()).unwrap();
-                        policy.release(&packet(port, class, size), now);
+                        policy.release(&packet(port, class, size).context(EGRESS, &mut Records::default()), now);
                         held[port][class.index()] -= size;
                         (port, class)
                     }
