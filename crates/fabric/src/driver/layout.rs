@@ -2,7 +2,7 @@
 
 use crate::driver::partition::Partition;
 use crate::ids::{NodeId, PortId};
-use crate::model::port::{PortWires, WireIx};
+use crate::model::port::WireIx;
 use crate::network::fabric::Fabric;
 use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
@@ -13,7 +13,9 @@ pub(crate) struct Layout {
     /// Number of shards. Shards may be empty.
     pub(crate) shards: usize,
     nodes: IndexVec<NodeId, NodePlace>,
-    ports: IndexVec<PortId, PortWires>,
+    /// Wire that ends at each port. The wires of a shard are numbered in the order of these ports, so
+    /// those of a node are in the order of its ports.
+    wires: IndexVec<PortId, WireIx>,
 }
 
 /// Place of a node.
@@ -40,17 +42,12 @@ impl Layout {
             let following = next.checked_add(1).expect("there are at most 2^27 ports");
             std::mem::replace(next, following)
         });
-        let wires: IndexVec<PortId, WireIx> = wires.collect();
-        let ports = facts.iter().zip(&wires).map(|(port, wire)| PortWires {
-            wire: *wire,
-            peer_wire: (shard(port.peer) == shard(port.id)).then_some(wires[port.peer]),
-        });
-        Layout { shards: partition.0.len(), ports: ports.collect(), nodes }
+        Layout { shards: partition.0.len(), wires: wires.collect(), nodes }
     }
 
     /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.nodes.heap_bytes() + self.ports.heap_bytes()
+        self.nodes.heap_bytes() + self.wires.heap_bytes()
     }
 
     #[inline]
@@ -58,8 +55,9 @@ impl Layout {
         self.nodes[node]
     }
 
+    /// Returns the wire that ends at a port.
     #[inline]
-    pub(crate) fn port(&self, port: PortId) -> PortWires {
-        self.ports[port]
+    pub(crate) fn wire(&self, port: PortId) -> WireIx {
+        self.wires[port]
     }
 }

@@ -28,7 +28,7 @@ const KIND_SHIFT: u32 = PORT_BITS + AGE_BITS;
 const TIME_SHIFT: u32 = KIND_SHIFT + 3;
 
 /// Maximum age of a burst that is told apart, in nanoseconds.
-pub(super) const AGE_MAX: u64 = (1 << AGE_BITS) - 1;
+const AGE_MAX: u64 = (1 << AGE_BITS) - 1;
 
 /// Maximum length of an epoch. Longer epochs need more cache for frames.
 const LONGEST: Duration = Duration::from_us(2);
@@ -39,7 +39,14 @@ pub(super) fn epoch(fabric: &Fabric) -> Duration {
     fabric.wiring.ports.iter().map(|port| port.delay).min().unwrap_or(LONGEST).min(LONGEST)
 }
 
-/// Returns the rank of an event at `port`, `since` the start of the epoch.
+/// Returns the age of a burst in a rank, in whole nanoseconds.
+#[inline(always)]
+pub(super) fn age_of(burst: Duration) -> u32 {
+    (burst.ps() / 1000).min(AGE_MAX) as u32
+}
+
+/// Returns the rank of an event at `port`, `since` the start of the epoch. `age` is an
+/// [`age_of`] a burst.
 #[inline(always)]
 pub(super) fn rank(since: Duration, kind: Kind, age: u32, port: PortIx) -> Rank {
     since.ps() << TIME_SHIFT | (kind as u64) << KIND_SHIFT | u64::from(age) << PORT_BITS | u64::from(port.0)
@@ -76,4 +83,23 @@ pub(super) fn kind_of(rank: Rank) -> Kind {
 #[inline(always)]
 pub(super) fn port_of(rank: Rank) -> PortIx {
     PortIx(rank as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A burst may last longer than a rank can tell.
+    #[test]
+    fn a_long_burst_leaves_the_other_parts_of_a_rank_alone() {
+        let since = Duration::from_ns(999);
+        for burst in [Duration::ZERO, Duration::from_us(4_194), Duration::from_us(4_195), Duration::from_ms(9_000)] {
+            let rank = rank(since, Kind::Arrive, age_of(burst), PortIx(7));
+            assert_eq!(
+                (time_of(rank, Time::ZERO), kind_of(rank), port_of(rank)),
+                (Time::ZERO + since, Kind::Arrive, PortIx(7))
+            );
+        }
+        assert!(age_of(Duration::from_us(4_194)) < age_of(Duration::from_ms(9_000)));
+    }
 }

@@ -15,7 +15,7 @@ use crate::driver::agenda::Agenda;
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
 use crate::driver::observations::Observations;
-use crate::driver::rank::{AGE_MAX, Kind, Rank, epoch, is_of, kind_of, port_of, rank, time_of};
+use crate::driver::rank::{Kind, Rank, age_of, epoch, is_of, kind_of, port_of, rank, time_of};
 use crate::driver::wire::{LinkFaults, Outbox, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame};
@@ -62,7 +62,7 @@ impl ShardIo {
     #[inline(always)]
     fn prepare(&mut self, packet: &mut QueuedPacket, wire: WireIx, arrival: WireArrival) -> &mut Wire {
         let wire = &mut self.wires[wire_index(wire) as usize];
-        wire.address(packet, arrival);
+        arrival.note_in(packet);
         if wire.begins(self.agenda.epoch_of(arrival.at)) {
             self.agenda.expect(wire.node, arrival.at);
         }
@@ -96,14 +96,15 @@ impl Shard {
         let node = |id: &NodeId| {
             let mut node = Node::new(fabric, *id);
             for port in &mut node.io.ports {
-                port.wires = layout.port(port.id);
+                let peer = &fabric.wiring.ports[fabric.wiring.ports[port.id].peer];
+                port.wire = (layout.node(peer.node).shard == index).then(|| layout.wire(peer.id));
             }
             node
         };
         let wires_of = |id: &NodeId| match fabric.wiring.ports_of(*id) {
             [] => 0..0,
             [first, others @ ..] => {
-                let first = wire_index(layout.port(first.id).wire);
+                let first = wire_index(layout.wire(first.id));
                 first..first + 1 + others.len() as u32
             }
         };
@@ -169,7 +170,7 @@ impl Shard {
 
     /// Returns a time that no node has passed.
     pub(crate) fn reached(&self) -> Time {
-        self.io.agenda.epoch_end()
+        self.io.agenda.reached
     }
 
     /// Returns true if no frame is on a wire, in a queue or between ports.
@@ -227,7 +228,7 @@ impl Shard {
                 frame.record = self.records.insert(record);
             }
             let mut packet = QueuedPacket::new(frame, PortIx::NONE, arrival.at);
-            let wire = self.io.prepare(&mut packet, layout.port(port).wire, arrival);
+            let wire = self.io.prepare(&mut packet, layout.wire(port), arrival);
             wire.push(self.frames.put(packet), &mut self.frames);
         }
     }
@@ -243,7 +244,7 @@ impl Shard {
     }
 
     /// Returns true if the plain pipeline suffices.
-    fn is_plain(&mut self, fabric: &Fabric) -> bool {
+    pub(super) fn is_plain(&mut self, fabric: &Fabric) -> bool {
         let Shard { nodes, is_plain, io, .. } = self;
         *is_plain.get_or_insert_with(|| {
             let is_reliable = fabric.spec.faults.is_empty() && io.wires.iter().all(|wire| wire.faults.is_none());
@@ -316,9 +317,9 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
         let (start, end, wires) = (io.agenda.start, io.agenda.end, io.wires_of(index));
         let mut arrivals = std::mem::take(&mut io.arrivals);
         io.agenda.begin_visit(index);
-        arrivals.begin(io.wires[wires.clone()].iter().map(|wire| {
+        arrivals.begin(io.wires[wires.clone()].iter().enumerate().map(|(ix, wire)| {
             wire.prefetch_second(env.frames);
-            first_arrival(wire, start, end, env.frames)
+            first_arrival(wire, PortIx::from_index(ix), start, end, env.frames)
         }));
         let (mut handled, is_host) = (0, node.io.endpoint.is_some());
         loop {
@@ -333,11 +334,11 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
             (env.now, env.sink.now) = (now, now);
             if arrival < wake_up {
                 let wire = &mut io.wires[wires.start + ix.index()];
-                let (place, frame) = wire.pop(env.frames);
+                let (place, frame) = wire.pop(ix, env.frames);
                 io.observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
                 let faults = wire.faults.as_mut().filter(|_| !PLAIN);
                 let lost = faults.and_then(|faults| faults.loss_of(frame, wire.port, now, env.fabric));
-                arrivals.change(ix.index(), first_arrival(wire, start, end, env.frames));
+                arrivals.change(ix.index(), first_arrival(wire, ix, start, end, env.frames));
                 if is_host || env.records.have_telemetry() {
                     wire.prefetch_record(env.frames, env.records);
                 }
@@ -392,12 +393,12 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
     }
 }
 
-/// Returns the rank of the first arrival on `wire` during a visit from `start` to `end`;
+/// Returns the rank of the first arrival on `wire`, at port `ix`, during a visit from `start` to `end`;
 /// [`Tournament::OUT`] if no frame arrives.
 #[inline(always)]
-fn first_arrival(wire: &Wire, start: Time, end: Time, frames: &Frames) -> Rank {
+fn first_arrival(wire: &Wire, ix: PortIx, start: Time, end: Time, frames: &Frames) -> Rank {
     match wire.next(frames) {
-        Some(WireArrival { at, burst_age }) if at < end => rank(at - start, Kind::Arrive, burst_age, wire.ix),
+        Some(WireArrival { at, burst_age }) if at < end => rank(at - start, Kind::Arrive, burst_age, ix),
         _ => Tournament::OUT,
     }
 }
@@ -434,8 +435,8 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
             observations.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
         }
         let at = port.busy_until + port.delay;
-        let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
-        match port.wires.peer_wire {
+        let arrival = WireArrival { at, burst_age: age_of(at - port.burst_start) };
+        match port.wire {
             Some(wire) => self.io.prepare(packet, wire, arrival).push(place, frames),
             None => {
                 let ports = &self.fabric.wiring.ports;

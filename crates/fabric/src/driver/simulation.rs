@@ -156,13 +156,20 @@ impl Simulation {
         self.now
     }
 
+    /// Returns true if all nodes use the plain pipeline: nothing is traced, no link fails, and no
+    /// mechanism needs more than its hooks for packets that join and leave queues.
+    pub fn is_plain(&mut self) -> bool {
+        let Simulation { shards, fabric, .. } = self;
+        shards.iter_mut().all(|shard| shard.is_plain(fabric))
+    }
+
     /// Returns a node.
     pub fn node(&self, id: NodeId) -> &Node {
         let NodePlace { shard, node } = self.layout.node(id);
         &self.shards[shard as usize].nodes[node as usize]
     }
 
-    /// Returns the store of frames in the queues of `node`.
+    /// Returns the frames in the queues of `node`, among all frames of its shard.
     pub fn frames(&self, node: NodeId) -> &Frames {
         &self.shards[self.layout.node(node).shard as usize].frames
     }
@@ -185,8 +192,8 @@ impl Simulation {
     /// again: stops do not affect the result. After a stop, some nodes may be ahead of
     /// [`Simulation::now`] by less than a window or an epoch.
     ///
-    /// `stop` is called whenever a shard has handled `events` events, and after every window of
-    /// several shards.
+    /// With one shard, `stop` is called whenever the shard has handled `events` events and ended
+    /// the visit of a node. With several shards, `stop` is called after every window.
     ///
     /// # Panics
     /// As [`Simulation::run_until`].

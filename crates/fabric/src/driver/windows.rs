@@ -16,8 +16,8 @@ impl Simulation {
     /// After each window the first worker calls `stop`. All workers read the answer at the next
     /// meeting, so all stop between the same two windows.
     ///
-    /// A shard handles at most `events` events per window and the rest in the next window, which
-    /// then begins at the shard's time. Other shards are then ahead of this shard by less than the
+    /// A shard ends its part of a window after `events` events, once the visit of a node ends. The
+    /// next window begins at the shard's time. Other shards are then ahead of this shard by less than the
     /// lookahead, so this shard's frames never arrive in the past of another shard.
     pub(super) fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
         let (fabric, layout, exchange, lookahead) = (&self.fabric, &self.layout, &self.exchange, self.lookahead);

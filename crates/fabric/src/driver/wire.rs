@@ -22,10 +22,8 @@ pub(super) struct Wire {
     pub(super) node: u32,
     /// Port at the end of the wire.
     pub(super) port: PortId,
-    /// Index of that port within its node.
-    pub(super) ix: PortIx,
-    /// Low bits of the number of the epoch in which the last frame arrives.
-    epoch: u32,
+    /// Epoch in which the last frame arrives.
+    epoch: u64,
     /// Errors and failures; `None` for a link without errors that has never failed.
     pub(super) faults: Option<Box<LinkFaults>>,
 }
@@ -36,17 +34,10 @@ impl Wire {
     /// Creates the wire that ends at port `port`, of a node with index `node` in its shard.
     pub(super) fn new(port: &PortFacts, node: u32, errors: Option<Stream>) -> Wire {
         let faults = errors.map(|errors| Box::new(LinkFaults { failed_at: None, errors: Some(errors) }));
-        Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, epoch: u32::MAX, faults }
+        Wire { frames: Fifo::default(), node, port: port.id, epoch: 0, faults }
     }
 
-    /// Notes in a packet when and where it will arrive.
-    #[inline(always)]
-    pub(super) fn address(&self, packet: &mut QueuedPacket, arrival: WireArrival) {
-        (packet.at, packet.note) = (arrival.at, arrival.burst_age);
-        (packet.ingress, packet.ingress_class) = (self.ix, packet.frame.class());
-    }
-
-    /// Puts the frame at `place` on the wire. The frame is addressed.
+    /// Puts the frame at `place` on the wire ([`WireArrival::note_in`]).
     #[inline(always)]
     pub(super) fn push(&mut self, place: Place, frames: &mut Frames) {
         self.frames.push(place, frames);
@@ -56,14 +47,14 @@ impl Wire {
     /// arrives in this epoch yet.
     #[inline(always)]
     pub(super) fn begins(&mut self, epoch: u64) -> bool {
-        self.is_empty() | (std::mem::replace(&mut self.epoch, epoch as u32) != epoch as u32)
+        self.is_empty() | (std::mem::replace(&mut self.epoch, epoch) != epoch)
     }
 
-    /// Takes the next frame to arrive off the wire.
+    /// Takes the next frame to arrive off the wire: it arrives on port `ix` of the node.
     #[inline(always)]
-    pub(super) fn pop<'a>(&mut self, frames: &'a mut Frames) -> (Place, &'a Frame) {
+    pub(super) fn pop<'a>(&mut self, ix: PortIx, frames: &'a mut Frames) -> (Place, &'a Frame) {
         let (place, packet) = self.frames.pop(frames);
-        packet.note = 0;
+        (packet.ingress, packet.note) = (ix, 0);
         (place, &packet.frame)
     }
 
@@ -128,6 +119,15 @@ impl LinkFaults {
 pub(super) struct WireArrival {
     pub(super) at: Time,
     pub(super) burst_age: u32,
+}
+
+impl WireArrival {
+    /// Notes the arrival in a packet that is put on a wire. The packet's class on departure is the
+    /// class on arrival.
+    #[inline(always)]
+    pub(super) fn note_in(self, packet: &mut QueuedPacket) {
+        (packet.at, packet.note, packet.ingress_class) = (self.at, self.burst_age, packet.frame.class());
+    }
 }
 
 /// Frames for another shard.

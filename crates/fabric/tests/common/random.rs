@@ -606,6 +606,27 @@ pub fn with_flow_control(spec: &mut NetworkSpec, flow_control: FlowControlConfig
     spec.switch.headroom = HeadroomConfig::Static(Default::default());
 }
 
+/// Draws lossless fabrics for which the plain pipeline suffices: packets follow fixed routes over
+/// reliable links.
+pub fn plain() -> BoxedStrategy<Case> {
+    let congestion = select(vec![
+        CongestionConfig::None(Default::default()),
+        CongestionConfig::Dcqcn(Default::default()),
+        CongestionConfig::Hpcc(Default::default()),
+        CongestionConfig::Timely(Default::default()),
+    ]);
+    let drawn = (lossless(), congestion).prop_map(|(mut case, congestion)| {
+        let spec = &mut case.spec;
+        let room = spec.switch.buffer.get() - reserved(spec);
+        (spec.congestion, spec.host.ack_every) = (congestion, 1);
+        spec.load_balance = LoadBalanceConfig::Ecmp(Default::default());
+        spec.recovery = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
+        spec.switch.buffer = Bytes(reserved(spec) + room);
+        case
+    });
+    drawn.boxed()
+}
+
 /// Draws fabrics with losses, faults, reconvergence, timeouts, and packets that overtake each
 /// other, none of which occurs in [`lossless`].
 pub fn any_case() -> BoxedStrategy<Case> {

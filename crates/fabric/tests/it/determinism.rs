@@ -5,7 +5,7 @@
 //! arrivals. These results are equal in debug and release builds and on every machine. After an
 //! intended change, `UPDATE_GOLDEN=1 cargo test --test it determinism::` rewrites them.
 
-use crate::common::random::{any_case, with_flow_control};
+use crate::common::random::{any_case, plain, with_flow_control};
 use crate::prelude::*;
 use backwater_engine::random::Seed;
 use backwater_fabric::driver::outcome::Totals;
@@ -76,10 +76,19 @@ proptest! {
         }
     }
 
-    /// A trace, even of nothing, requires the full pipeline. Otherwise, the pipeline is plain if
-    /// the mechanisms of the case allow it.
+    /// A trace, even of nothing, requires the full pipeline.
     #[test]
-    fn the_plain_pipeline_agrees_with_the_full_one(case in any_case()) {
+    fn the_plain_pipeline_agrees_with_the_full_one(case in plain()) {
+        let new = || Simulation::new(case.spec.clone(), case.flows.clone(), 1).unwrap();
+        let (mut plain, mut traced) = (new(), new());
+        traced.watch_trace(&TraceSpec { from: Time::NEVER, ..TraceSpec::ALL });
+        prop_assert!(plain.is_plain() && !traced.is_plain());
+        prop_assert_eq!(outcome(plain, 1), outcome(traced, 1));
+    }
+
+    /// As above, with any mechanisms. The pipeline is plain if they allow it.
+    #[test]
+    fn a_trace_of_nothing_changes_nothing(case in any_case()) {
         let mut traced = Simulation::new(case.spec.clone(), case.flows.clone(), 1).unwrap();
         traced.watch_trace(&TraceSpec { from: Time::NEVER, ..TraceSpec::ALL });
         prop_assert_eq!(outcome(traced, 1), in_shards(&case, 1, 1));

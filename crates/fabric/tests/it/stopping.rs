@@ -57,6 +57,34 @@ fn a_stopped_run_settles_within_an_epoch() {
     }
 }
 
+/// A limit may lie within an epoch. No node passes the limit, and none begins before it must.
+#[test]
+fn a_stopped_run_settles_before_its_limit() {
+    for (shards, threads) in [(1, 1), (2, 1), (2, 2)] {
+        let mut simulation = at_once(shards);
+        simulation.settle(threads);
+        assert_eq!((simulation.now(), simulation.totals().events), (Time::ZERO, 0));
+        let limit = Time::from_ps(1_500_000);
+        while !simulation.advance(limit, threads, 1, &mut || true) {
+            simulation.settle(threads);
+            assert!(simulation.now() <= limit, "{}", simulation.now());
+        }
+    }
+}
+
+/// The plain pipeline has no observers. Those that begin to watch during a run see what follows.
+#[test]
+fn observers_may_come_during_a_run() {
+    let mut simulation = at_once(1);
+    assert!(simulation.is_plain());
+    simulation.run_until(at_us(1), 1);
+    simulation.watch_trace(&TraceSpec::ALL);
+    assert!(!simulation.is_plain());
+    simulation.run_until(at_us(2), 1);
+    let trace = simulation.take_trace();
+    assert!(trace.iter().any(|traced| traced.node == NodeId(8)) && trace.iter().all(|traced| traced.at >= at_us(1)));
+}
+
 /// Links between shards have a delay of 1 us, so a window is 1 us.
 #[test]
 fn several_shards_stop_after_a_window() {

@@ -5,10 +5,8 @@ mod gate;
 mod queues;
 mod scheduler;
 mod view;
-mod wires;
 
 pub use gate::{Gate, Wait};
-pub(crate) use wires::{PortWires, WireIx};
 
 use self::gate::OPEN_GATE;
 use self::queues::{Queue, Queues};
@@ -29,6 +27,9 @@ use backwater_engine::memory::HeapBytes;
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};
 use std::mem::offset_of;
+
+/// Number of a wire in its shard, from 1, so that an optional number needs no more memory.
+pub(crate) type WireIx = std::num::NonZeroU32;
 
 /// Queue of the control class, which has precedence.
 const CONTROL_QUEUE: QueueIx = QueueIx::of(Class::CONTROL);
@@ -79,8 +80,8 @@ pub struct Port {
     /// Propagation delay of the link.
     pub delay: Duration,
     control: Fifo,
-    /// Wires of the port in the tables of the node's driver.
-    pub(crate) wires: PortWires,
+    /// Wire that begins at the port, if the node's driver has it in the same shard.
+    pub(crate) wire: Option<WireIx>,
     byte_time: ByteTime,
     /// Index within its node.
     pub ix: PortIx,
@@ -128,7 +129,7 @@ impl Port {
             timer_at: Time::NEVER,
             failed: None,
             control: Fifo::default(),
-            wires: PortWires::default(),
+            wire: None,
             added: match added.stage {
                 _ if added.most == 0 && added.changes_class => Added::ChangesClass,
                 _ if added.most == 0 => Added::None,
