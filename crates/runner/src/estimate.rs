@@ -51,13 +51,14 @@ const UNFINISHED: usize = 1 << 15;
 /// time. Assumes that active flows and frames keep growing as in the second half of the simulated
 /// time. Tables are written to `scratch`, an empty directory.
 ///
-/// The beginning has at most [`FLOWS`] flows, and ends with the start of the next flow. If all
+/// The beginning lasts at least until all nodes have reached one later time, which is an epoch of the
+/// simulation. It has at most [`FLOWS`] flows, and ends with the start of the next flow. If all
 /// flows so far start at one instant, all other flows are assumed to start at this instant as well,
 /// and to wait.
 ///
 /// # Errors
 ///
-/// See [`Run::start`].
+/// See [`Run::start`]. Also if the scratch directory has too little space.
 pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
     let (until, expected) = (plan.run.until, plan.traffic.expected);
     let most_frames = most_frames(&plan);
@@ -71,7 +72,11 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
     let (begun, mut loads) = (Instant::now(), Vec::new());
     let mut first_flows = run.simulation().memory().flows;
     let mut is_done = false;
-    while !is_done && begun.elapsed() < wall {
+    let is_long_enough = |loads: &[Load]| match (loads.first(), loads.last()) {
+        (Some(first), Some(last)) => first.at < last.at,
+        _ => wall.is_zero(),
+    };
+    while !is_done && (begun.elapsed() < wall || !is_long_enough(&loads)) {
         interrupt::check();
         is_done = run.advance(wall / MEASUREMENTS).done;
         let Memory { frames, flows, .. } = run.simulation().memory();
@@ -79,6 +84,9 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
             first_flows = Share { count: flows.count, bytes: flows.bytes - first_flows.bytes };
         }
         loads.push(Load { at: run.simulation().now(), frames: frames.count, flows: flows.count });
+    }
+    if let Some(cause) = run.write_error.take() {
+        return Err(RunError::Rejected(cause));
     }
     let (memory, now) = (run.simulation().memory(), run.simulation().now());
     // Completing the tables also takes memory.
@@ -202,6 +210,7 @@ mod tests {
         };
         assert_eq!(of(Duration::from_secs(600)), 20_000_000);
         assert_eq!(of(Duration::ZERO), 0);
+        assert!(of(Duration::from_nanos(1)) > 0);
     }
 
     /// 1,100 hosts have 1.2 million flows, which all start at once. Flows beyond the beginning take

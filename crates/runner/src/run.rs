@@ -24,7 +24,7 @@ use backwater_fabric::model::ledger::SignalKind;
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::probe::HeadroomPeak;
 use backwater_fabric::network::routes::PortPath;
-use backwater_fabric::network::spec::FlowSpec;
+use backwater_fabric::network::spec::{FlowSpec, NodeKind};
 use backwater_scenario::Plan;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +46,9 @@ pub enum RunError {
     /// A table cannot be written.
     #[error(transparent)]
     Table(#[from] TableWriteError),
+    /// Rows of a table were rejected during the run.
+    #[error("{0}")]
+    Rejected(String),
 }
 
 /// Progress of a run.
@@ -105,7 +108,7 @@ pub struct Run {
     stop: Time,
     /// Disk space that is released when the disk is full.
     reserve: Reserve,
-    write_error: Option<String>,
+    pub(crate) write_error: Option<String>,
     outcome: Option<Outcome>,
     /// Cycle of waits that the last check found. The next check confirms or drops the cycle.
     deadlock_candidate: Option<Deadlock>,
@@ -157,10 +160,11 @@ const SUMMARY_PARTIAL: &str = "run.json.partial";
 /// Longest simulated time between two ticks.
 const MAX_TICK: Duration = Duration::from_us(100);
 
-/// Returns the number of checks of the wall clock after which the trace is written. A short trace
-/// stays in the cache, but every stop of several shards ends their threads.
-fn checks_per_trace(shards: usize) -> u32 {
-    if shards == 1 { 4 } else { 32 }
+/// Returns the number of checks of the wall clock after which the trace of `hosts` hosts is written.
+/// A short trace stays in the cache, but every stop of several shards, after a window, ends their
+/// threads. In a window, a trace of 4096 hosts takes some 100 MB.
+fn checks_per_trace(shards: usize, hosts: usize) -> u32 {
+    if shards == 1 { 4 } else { (4096 / hosts.max(1)).clamp(1, 32) as u32 }
 }
 
 /// Returns the maximum number of shards.
@@ -286,7 +290,8 @@ impl Run {
     pub fn advance(&mut self, wall: std::time::Duration) -> RunProgress {
         let begun = Instant::now();
         let is_over = || begun.elapsed() >= wall;
-        let every = self.plan.trace.as_ref().map(|_| checks_per_trace(shards(&self.plan, self.threads)));
+        let hosts = self.simulation.fabric().spec.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+        let every = self.plan.trace.as_ref().map(|_| checks_per_trace(shards(&self.plan, self.threads), hosts));
         let mut checks = 0_u32;
         while self.outcome.is_none() {
             let mut stop = || {
