@@ -1,9 +1,9 @@
 //! Prefetch hints.
 //!
 //! This file and `pages.rs` contain the only `unsafe` code of the project. A prefetch accesses no
-//! memory and cannot fail. Prefetching saves 8 to 17 % of the run time with 1024 hosts, and more
-//! with 10,000 hosts (`docs/performance.md`). With so many hosts, most data of an event is in no
-//! cache near the core.
+//! memory and cannot fail. Prefetching saves 3 to 6 % of the run time with 128 hosts
+//! (`docs/performance.md`): frames wait in queues for so long that they are in no cache near the
+//! core.
 #![allow(unsafe_code)]
 
 /// Prefetches the cache line at which `value` begins. Does nothing on processors without the

@@ -51,8 +51,8 @@ const UNFINISHED: usize = 1 << 15;
 /// time. Assumes that active flows and frames keep growing as in the second half of the simulated
 /// time. Tables are written to `scratch`, an empty directory.
 ///
-/// The beginning lasts at least until all nodes have reached one later time, which is an epoch of the
-/// simulation. It has at most [`FLOWS`] flows, and ends with the start of the next flow. If all
+/// The beginning lasts at least until all nodes have reached one later time, which is an epoch of
+/// the simulation. It has at most [`FLOWS`] flows, and ends with the start of the next flow. If all
 /// flows so far start at one instant, all other flows are assumed to start at this instant as well,
 /// and to wait.
 ///

@@ -160,9 +160,9 @@ const SUMMARY_PARTIAL: &str = "run.json.partial";
 /// Longest simulated time between two ticks.
 const MAX_TICK: Duration = Duration::from_us(100);
 
-/// Returns the number of checks of the wall clock after which the trace of `hosts` hosts is written.
-/// A short trace stays in the cache, but every stop of several shards, after a window, ends their
-/// threads. In a window, a trace of 4096 hosts takes some 100 MB.
+/// Returns the number of checks of the wall clock after which the trace of `hosts` hosts is
+/// written. A short trace stays in the cache, but every stop of several shards, after a window,
+/// ends their threads. In a window, a trace of 4096 hosts takes some 100 MB.
 fn checks_per_trace(shards: usize, hosts: usize) -> u32 {
     if shards == 1 { 4 } else { (4096 / hosts.max(1)).clamp(1, 32) as u32 }
 }

@@ -5,12 +5,13 @@ use crate::frame::{Direction, Frame, Notice, Packet, Trail};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::Time;
 
-/// A packet at a node: its frame, and the facts that the node keeps beside the frame.
+/// A packet at a node: its frame, and the facts that the node keeps beside the frame. Also a frame
+/// on a wire, with facts about its arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedPacket {
     /// Frame of the packet.
     pub frame: Frame,
-    /// Arrival at the present queue.
+    /// Arrival at the present queue. On a wire: arrival at the end of the wire.
     pub at: Time,
     /// Ingress port; [`PortIx::NONE`] if the node made the packet: a notice, or the answer of a
     /// host.
@@ -18,7 +19,8 @@ pub struct QueuedPacket {
     /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names
     /// this class.
     pub ingress_class: Class,
-    /// Note that the flow control attached when it chose the queue.
+    /// Note that the flow control attached when it chose the queue. On a wire: age of the sender's
+    /// burst on arrival, in nanoseconds.
     pub note: u32,
 }
 

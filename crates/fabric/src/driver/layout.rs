@@ -13,8 +13,8 @@ pub(crate) struct Layout {
     /// Number of shards. Shards may be empty.
     pub(crate) shards: usize,
     nodes: IndexVec<NodeId, NodePlace>,
-    /// Wire that ends at each port. The wires of a shard are numbered in the order of these ports, so
-    /// those of a node are in the order of its ports.
+    /// Wire that ends at each port. The wires of a shard are numbered in the order of these ports,
+    /// so those of a node are in the order of its ports.
     wires: IndexVec<PortId, WireIx>,
 }
 

@@ -393,8 +393,8 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
     }
 }
 
-/// Returns the rank of the first arrival on `wire`, at port `ix`, during a visit from `start` to `end`;
-/// [`Tournament::OUT`] if no frame arrives.
+/// Returns the rank of the first arrival on `wire`, at port `ix`, during a visit from `start` to
+/// `end`; [`Tournament::OUT`] if no frame arrives.
 #[inline(always)]
 fn first_arrival(wire: &Wire, ix: PortIx, start: Time, end: Time, frames: &Frames) -> Rank {
     match wire.next(frames) {

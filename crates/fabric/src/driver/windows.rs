@@ -17,8 +17,8 @@ impl Simulation {
     /// meeting, so all stop between the same two windows.
     ///
     /// A shard ends its part of a window after `events` events, once the visit of a node ends. The
-    /// next window begins at the shard's time. Other shards are then ahead of this shard by less than the
-    /// lookahead, so this shard's frames never arrive in the past of another shard.
+    /// next window begins at the shard's time. Other shards are then ahead of this shard by less
+    /// than the lookahead, so this shard's frames never arrive in the past of another shard.
     pub(super) fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
         let (fabric, layout, exchange, lookahead) = (&self.fabric, &self.layout, &self.exchange, self.lookahead);
         let count = self.shards.len();

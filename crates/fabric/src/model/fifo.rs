@@ -87,7 +87,8 @@ impl<T: Copy> Pool<T> {
     #[cold]
     fn grow(&mut self, item: T) -> Place {
         if self.slots.len() == self.slots.capacity() {
-            // If the system can remap pages, nothing is copied.
+            // This copies the pool, and takes the memory of both copies meanwhile. It is rare,
+            // because much room is reserved.
             self.slots.reserve(1);
             prefer_large(self.slots.spare_capacity_mut());
         }

@@ -47,6 +47,8 @@ impl NodeFlags {
     }
 
     /// Returns true if any of `flags` is set. The compiler removes the test if none can be set.
+    /// Code that runs rarely, and does not know the pipeline, calls [`NodeFlags::intersects`]
+    /// instead.
     #[inline(always)]
     pub(crate) fn has<S: Sink>(self, flags: NodeFlags) -> bool {
         self.intersects(if S::PLAIN { flags.intersection(NodeFlags::PLAIN) } else { flags })

@@ -2,6 +2,7 @@
 //! a ninth, over links of 100 Gb/s with a delay of 1 us.
 
 use crate::prelude::*;
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::timely::TimelyConfig;
 
@@ -171,4 +172,18 @@ fn the_timers_of_a_host_schedule_one_event_at_a_time() {
         })
         .into();
     assert!(events[1] < 22 * events[0] / 10, "{events:?}");
+}
+
+/// The fourth packet of a window of three waits for an ACK, even though no packet is smaller than
+/// the others.
+#[test]
+fn a_full_window_sends_no_packet() {
+    let mut spec = star(2);
+    spec.congestion = CongestionConfig::None(NoneConfig { window: Some(Window::Bytes(Bytes(3 * 1024))) });
+    let mut simulation = Simulation::new(spec, vec![flow(0, 1, 10 * 1024, 0)], 1).unwrap();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[PortIx(0)].sent_wire_bytes() / 1000;
+    simulation.run_until(at_us(2), 1);
+    assert_eq!(sent(&simulation), 3);
+    drain(&mut simulation);
+    assert_eq!(sent(&simulation), 11);
 }

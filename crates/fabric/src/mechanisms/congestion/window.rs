@@ -12,3 +12,19 @@ pub(super) fn window_at(rate: Rate, line_rate: Rate, full: u64) -> u64 {
     };
     window.max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Products of bytes and rates may exceed 64 bits.
+    #[test]
+    fn a_window_is_in_proportion_to_the_rate() {
+        let gbps = Rate::from_gbps;
+        for full in [1000, (1 << 26) - 8, 1 << 27, 1 << 40, u64::MAX / 8 * 8] {
+            assert_eq!(window_at(gbps(100), gbps(800), full), full / 8, "{full}");
+            assert_eq!(window_at(gbps(800), gbps(800), full), full);
+        }
+        assert_eq!(window_at(Rate::from_bps(1), gbps(800), 1000), 1);
+    }
+}

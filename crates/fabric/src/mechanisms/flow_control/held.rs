@@ -46,7 +46,7 @@ impl Held {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn update_without_table(&mut self, ingress: PortIx, egress: PortIx, class: Class, change: impl FnOnce(&mut u64)) {
         if self.has_row(ingress) && self.first_row[class.index()] == NO_ROW {
             self.first_row[class.index()] = (self.tables.len() / self.ports) as u16;

@@ -173,6 +173,16 @@ mod tests {
         assert_eq!(lanes.round.len(), 34);
     }
 
+    /// Places of waiting flows follow those of queue pairs. So waiting flows have their turn once
+    /// the round has passed all queue pairs that are ready, and again before the queue pair served
+    /// last.
+    #[test]
+    fn waiting_flows_have_their_turn_at_the_end_of_a_round() {
+        let lanes = Lanes { cursor: RoundIx(5), waiting: [FlowId(0)].into(), ..Lanes::default() };
+        let is_turn = |ready: Option<u32>| lanes.is_turn_of_waiting(ready.map(RoundIx), ClassMask::ALL);
+        assert_eq!([Some(4), Some(5), Some(6), None].map(is_turn), [true, true, false, true]);
+    }
+
     /// Places of waiting flows count like those of queue pairs: 64 places of which half are gaps.
     #[test]
     fn waiting_flows_have_places() {

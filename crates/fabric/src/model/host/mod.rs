@@ -91,7 +91,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     pub(crate) fn start_flows(&mut self) {
         let fabric = self.env.fabric;
         // A flow needs a queue pair before its first turn only if something observes its start.
-        let waits = !self.node.io.flags.intersects(NodeFlags::TRACE)
+        let waits = !self.node.io.flags.has::<S>(NodeFlags::TRACE)
             && !fabric.reaction_timers
             && !self.node.flow_control.follows_flows();
         while let Some(flow) = self.node.endpoint_mut().upcoming.front().copied() {

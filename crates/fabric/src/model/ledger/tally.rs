@@ -22,7 +22,7 @@ struct PortTally {
     /// Position of the port to which the following steps were added the last time.
     next: u32,
     propagation: Duration,
-    /// Other time, by reason and root.
+    /// Other time, sorted by reason and root. There may be hundreds of roots.
     sums: Vec<(Term, Option<PortId>, Duration)>,
 }
 
@@ -71,9 +71,9 @@ impl PortTally {
     fn add(&mut self, steps: &[Step]) {
         for step in steps {
             let (term, root, length) = (step.term(), step.root(), step.length());
-            match self.sums.iter_mut().find(|sum| (sum.0, sum.1) == (term, root)) {
-                Some(sum) => sum.2 += length,
-                None => self.sums.push((term, root, length)),
+            match self.sums.binary_search_by_key(&(term, root), |(term, root, _)| (*term, *root)) {
+                Ok(place) => self.sums[place].2 += length,
+                Err(place) => self.sums.insert(place, (term, root, length)),
             }
             self.propagation += step.propagation();
         }
