@@ -2,7 +2,7 @@
 //! another.
 
 use crate::{ECN_THRESHOLD, Figures, PACKET};
-use backwater_engine::calendar::Calendar;
+use backwater_engine::calendar::{Calendar, EPOCHS};
 use backwater_engine::tournament::Tournament;
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Time};
@@ -12,8 +12,8 @@ use std::ops::Range;
 
 /// Maximum length of an epoch, as in the simulator.
 const LONGEST: Duration = Duration::from_us(2);
-/// Time by which all hosts have started, in ps. The calendar reaches no further.
-const LAST_START: u64 = 32_000_000;
+/// Time by which all hosts have started, if the calendar reaches so far.
+const LAST_START: Duration = Duration::from_us(32);
 /// Bits of a key after the time: whether the event is a wake-up, then the port.
 const WAKE: u64 = 1 << 16;
 const TIME_SHIFT: u32 = 17;
@@ -70,8 +70,23 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    pub(crate) fn new(fabric: &Fabric, paths: Vec<Vec<u32>>) -> Kernel {
+    /// Creates the kernel.
+    ///
+    /// # Errors
+    ///
+    /// If a packet is on a link for so long that the calendar does not reach its arrival.
+    pub(crate) fn new(fabric: &Fabric, paths: Vec<Vec<u32>>) -> Result<Kernel, String> {
         let ports = &fabric.wiring.ports;
+        let epoch = ports.iter().map(|port| port.delay).min().unwrap_or(LONGEST).min(LONGEST);
+        let reach = epoch * (EPOCHS - 1);
+        if let Some(port) = ports.iter().find(|port| port.delay + ByteTime::of(port.rate).times(PACKET) > reach) {
+            let name = fabric.port_name(port.id);
+            return Err(format!(
+                "the link of {name}: a packet takes more than {reach}, which is {} times the shortest link delay; the \
+                 kernel cannot simulate this network",
+                EPOCHS - 1
+            ));
+        }
         let egress = ports.iter().map(|port| Egress {
             queue: VecDeque::new(),
             bytes: 0,
@@ -90,7 +105,6 @@ impl Kernel {
             Node { ports: first..first + ports.len() as u32, wake_ups: VecDeque::new() }
         };
         let nodes: Vec<Node> = fabric.spec.nodes.ids().map(node).collect();
-        let epoch = ports.iter().map(|port| port.delay).min().unwrap_or(LONGEST).min(LONGEST);
         let mut kernel = Kernel {
             egress: egress.collect(),
             ingress: ports.iter().map(|_| Ingress::default()).collect(),
@@ -105,11 +119,11 @@ impl Kernel {
             let port = kernel.paths[flow][0];
             kernel.egress[port as usize].source = Some(flow as u32);
             // Stagger the starts of hosts, so that their packets do not move in lockstep.
-            let at = Time::from_ps(flow as u64 * 977 % LAST_START);
+            let at = Time::from_ps(flow as u64 * 977 % LAST_START.min(reach).ps());
             let node = kernel.egress[kernel.egress[port as usize].peer as usize].peer_node;
             kernel.wake(node, port, at);
         }
-        kernel
+        Ok(kernel)
     }
 
     pub(crate) fn run(&mut self, hops: u64) -> Figures {
@@ -184,7 +198,7 @@ impl Kernel {
     fn expect(&mut self, node: u32, at: Time) {
         if at >= self.epoch.end {
             let is_marked = self.calendar.mark(node, at);
-            assert!(is_marked, "no link delay is more than {} times another", backwater_engine::calendar::EPOCHS);
+            debug_assert!(is_marked, "`new` refuses slower links");
         }
     }
 

@@ -82,7 +82,13 @@ fn main() -> ExitCode {
         let mut kernel = former::Kernel::new(&fabric, paths);
         timed(|| kernel.run(hops))
     } else {
-        let mut kernel = kernel::Kernel::new(&fabric, paths);
+        let mut kernel = match kernel::Kernel::new(&fabric, paths) {
+            Ok(kernel) => kernel,
+            Err(error) => {
+                eprintln!("{file}: {error}");
+                return ExitCode::from(2);
+            }
+        };
         timed(|| kernel.run(hops))
     };
     let figures = serde_json::json!({

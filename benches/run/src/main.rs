@@ -14,6 +14,7 @@ use backwater_runner::usage::{cpu_seconds, peak_rss_bytes};
 use backwater_runner::{Run, RunError, Summary};
 use backwater_scenario::{Diagnostic, Document, Plan};
 use serde_json::{Value, json};
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -61,8 +62,8 @@ fn main() -> ExitCode {
         eprintln!("usage: backwater-bench SCENARIO.toml OUTPUT THREADS [KEY=VALUE...]");
         return ExitCode::from(2);
     };
-    let Ok(threads) = threads.parse() else {
-        eprintln!("THREADS = \"{threads}\" must be a number");
+    let Ok(threads) = threads.parse::<NonZero<usize>>() else {
+        eprintln!("THREADS = \"{threads}\" must be a whole number from 1");
         return ExitCode::from(2);
     };
     let plan = match plan(Path::new(scenario), overrides) {
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match measure(plan, Path::new(output), threads) {
+    match measure(plan, Path::new(output), threads.get()) {
         Ok(figures) => {
             println!("{figures}");
             ExitCode::SUCCESS
