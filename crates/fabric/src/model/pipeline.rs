@@ -192,18 +192,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn enqueue(&mut self, egress: PortIx, place: Place) {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut frames[place].context(egress, records);
-        let (bytes, mut reaction) = (at.bytes(), None);
-        if at.ingress_class() != Class::CONTROL {
-            match Self::admit(self.node, egress, at, *now, fabric) {
-                Ok(pressure) => {
-                    let control = &mut self.node.flow_control;
-                    let reacts = usually!(AnyFlowControl::Pfc, control, |it, at| it.count_enqueue(at, pressure));
-                    reaction = reacts.then_some(pressure);
-                }
-                Err(cause) => return self.reborrow().refuse(egress, place, cause),
-            }
-        }
-        let queue = at.queue;
+        let reaction = match Self::charge(self.node, at, *now, fabric) {
+            Ok(reaction) => reaction,
+            Err(cause) => return self.reborrow().refuse(egress, place, cause),
+        };
+        let (bytes, queue) = (at.bytes(), at.queue);
         if reaction.is_none() && self.node.io.passes::<S>(egress, queue, *now) {
             Self::pass(self.node, at, *now, fabric);
             let size = at.packet.frame.size;
@@ -218,16 +211,19 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         self.schedule(egress);
     }
 
-    /// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns
-    /// the pressure on the ingress port, or the cause of the drop.
+    /// Charges a packet to the buffer, lets the flow control choose the packet's queue, and informs
+    /// the flow control. Returns the pressure on the ingress port if the flow control must react to
+    /// it, or the cause of the drop. Packets of the control class are not charged.
     #[inline(always)]
-    fn admit(
+    fn charge(
         node: &mut Node,
-        egress: PortIx,
         at: &mut PacketContext<'_>,
         now: Time,
         fabric: &Fabric,
-    ) -> Result<Pressure, DropCause> {
+    ) -> Result<Option<Pressure>, DropCause> {
+        if at.ingress_class() == Class::CONTROL {
+            return Ok(None);
+        }
         let switch = node.switch.as_mut().expect("routes pass through switches only");
         let pressure = match usually!(AnyBufferPolicy::Sih, &mut switch.buffer, |buffer, at| buffer.admit(at, now)) {
             Admission::Charged(pressure) => pressure,
@@ -236,10 +232,12 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if !S::PLAIN {
             switch.observe_arrival(at, now);
         }
-        if !S::PLAIN && node.io.ports[egress].are_queues_named() {
+        if !S::PLAIN && node.io.ports[at.egress].are_queues_named() {
             at.choose(node.flow_control.queue(at, &View::new(now, fabric, &mut node.io)));
         }
-        Ok(pressure)
+        let control = &mut node.flow_control;
+        let reacts = usually!(AnyFlowControl::Pfc, control, |control, at| control.count_enqueue(at, pressure));
+        Ok(reacts.then_some(pressure))
     }
 
     /// Lets the trace and the hooks observe a packet that is about to join its queue.
@@ -294,16 +292,13 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn start_transit(self, egress: PortIx, place: Place) {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut frames[place].context(egress, records);
-        if at.ingress_class() != Class::CONTROL {
-            match Self::admit(self.node, egress, at, *now, fabric) {
-                Ok(pressure) => {
-                    if self.node.flow_control.count_enqueue(at, pressure) {
-                        let view = &mut View::new(*now, *fabric, &mut self.node.io);
-                        self.node.flow_control.on_enqueue(at, pressure, view);
-                    }
-                }
-                Err(cause) => return self.refuse(egress, place, cause),
+        match Self::charge(self.node, at, *now, fabric) {
+            Ok(Some(pressure)) => {
+                let view = &mut View::new(*now, *fabric, &mut self.node.io);
+                self.node.flow_control.on_enqueue(at, pressure, view);
             }
+            Ok(None) => {}
+            Err(cause) => return self.refuse(egress, place, cause),
         }
         let queue = at.queue;
         let switch = self.node.switch.as_mut().expect("routes pass through switches only");
