@@ -29,7 +29,7 @@ use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::fifo::Place;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
-use crate::model::io::HookOwner;
+use crate::model::io::{HookOwner, NodeIo};
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
@@ -368,7 +368,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if is_idle {
             self.reborrow().transmit(ix);
         } else {
-            self.wake_if_needed(ix);
+            self.wake_when_idle(ix);
         }
     }
 
@@ -379,7 +379,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if self.node.io.ports[ix].is_idle(self.env.now) {
             self.reborrow().transmit(ix);
         } else {
-            self.wake_if_needed(ix);
+            self.wake_when_idle(ix);
         }
     }
 
@@ -434,7 +434,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                 let place = self.env.frames.put(QueuedPacket::new(frame, PortIx::NONE, self.env.now));
                 self.start(ix, place, frame.size);
             }
-            None => self.wake_if_needed(ix),
+            None => self.wake_when_idle(ix),
         }
     }
 
@@ -444,25 +444,23 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let port = &mut self.node.io.ports[ix];
         port.start(size, self.env.now);
         self.env.sink.transmit(port, place, self.env.records, self.env.frames);
-        if port.wake_at > port.busy_until {
-            Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
-        }
+        Self::wake_port_when_idle(port, &mut self.node.io.endpoint, self.env);
     }
 
-    /// Schedules a wake-up for the time at which a port becomes idle, unless an earlier one is
-    /// scheduled.
+    /// Schedules a wake-up of port `ix` for the time at which the port becomes idle.
     #[inline(always)]
-    fn wake_if_needed(&mut self, ix: PortIx) {
-        let port = &mut self.node.io.ports[ix];
-        if port.wake_at > port.busy_until {
-            Self::wake_when_idle(port, &mut self.node.io.endpoint, self.env);
-        }
+    fn wake_when_idle(&mut self, ix: PortIx) {
+        let NodeIo { ports, endpoint, .. } = &mut self.node.io;
+        Self::wake_port_when_idle(&mut ports[ix], endpoint, self.env);
     }
 
     /// Schedules a wake-up of `port` for the time at which the port becomes idle, if a frame will
     /// wait by then and no earlier wake-up is scheduled.
     #[inline(always)]
-    fn wake_when_idle(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
+    fn wake_port_when_idle(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
+        if port.wake_at <= port.busy_until {
+            return;
+        }
         let at = if port.has_work::<S>() {
             port.busy_until
         } else {
