@@ -7,7 +7,7 @@ use crate::contract::{BufferPolicy, NodeAccess, OutgoingNotice, PortView};
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::record::Records;
 use crate::frame::{Control, Frame};
-use crate::ids::{NodeId, PortIx, QueueIx};
+use crate::ids::{CLASSES, NodeId, PortIx, QueueIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::fifo::Place;
 use crate::model::flags::NodeFlags;
@@ -18,7 +18,7 @@ use crate::model::sink::{Env, Sink};
 use crate::network::fabric::Fabric;
 use ambassador::Delegate;
 use backwater_engine::Time;
-use backwater_engine::index::IndexVec;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use std::collections::VecDeque;
 
@@ -183,10 +183,12 @@ impl NodeIo {
     }
 
     /// Returns true if a packet that would join `queue` of `egress` now need not be queued: the
-    /// packet would leave at once, and nothing observes that it joins the queue.
+    /// packet would leave at once, and nothing accounts for the queue.
     #[inline(always)]
     pub(crate) fn passes<S: Sink>(&self, egress: PortIx, queue: QueueIx, now: Time) -> bool {
-        S::PLAIN && self.ports[egress].is_free_for::<S>(queue, now)
+        let is_unobserved = !self.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE);
+        let is_of_class = S::PLAIN || queue.index() < CLASSES;
+        is_unobserved && is_of_class && self.ports[egress].is_free_for::<S>(queue, now)
     }
 
     /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait

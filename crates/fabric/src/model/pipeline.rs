@@ -197,12 +197,12 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             Err(cause) => return self.reborrow().refuse(egress, place, cause),
         };
         let (bytes, queue) = (at.bytes(), at.queue);
+        Self::observe_enqueue(self.node, at, *sink, *now, fabric);
         if reaction.is_none() && self.node.io.passes::<S>(egress, queue, *now) {
             Self::pass(self.node, at, *now, fabric);
             let size = at.packet.frame.size;
             return self.start(egress, place, size);
         }
-        Self::observe_enqueue(self.node, at, *sink, *now, fabric);
         self.node.io.ports[egress].enqueue(queue, place, bytes, frames);
         if let Some(pressure) = reaction {
             let at = &frames[place].context_in(egress, queue, records);
@@ -350,6 +350,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(always)]
     fn pass(node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
         node.io.ports[at.egress].pass(at.queue);
+        node.io.extend_trail::<S>(at.egress, &mut at.packet.frame, at.records);
         Self::depart(node, at, now, fabric);
     }
 
