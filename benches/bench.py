@@ -265,8 +265,8 @@ def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, ty
     show(
         "CPU ns per packet-hop of scenario, kernel and former kernel (medians, ranges); ratio of the scenario to the "
         "former kernel; CPU seconds of set-up; peak memory",
-        "scenario | runs | packet-hops | events/hop | ns | range | kernel | former | range | to former | set-up | MiB | "
-        "KiB/host",
+        "scenario | runs | packet-hops | events/hop | ns | range | kernel | former | range | to former | set-up | "
+        "MiB | KiB/host",
         rows,
     )
 
@@ -388,7 +388,9 @@ def costs(repeat: Repeat = 5) -> None:
 
 @app.command()
 def growth(
-    repeat: Repeat = 5, largest: Annotated[int, typer.Option(min=min(FAT_TREES))] = 65_536, chart: Annotated[Path | None, typer.Option(help="SVG file.")] = None
+    repeat: Repeat = 5,
+    largest: Annotated[int, typer.Option(min=min(FAT_TREES))] = 65_536,
+    chart: Annotated[Path | None, typer.Option(help="SVG file.")] = None,
 ) -> None:
     """Measure how cost and memory grow with the number of hosts, beside both kernels.
 
@@ -425,8 +427,8 @@ def growth(
             )
         )
     show(
-        "CPU ns per packet-hop in permutations (medians, ranges); multiples of both kernels; CPU seconds of planning and "
-        "set-up; peak memory",
+        "CPU ns per packet-hop in permutations (medians, ranges); multiples of both kernels; CPU seconds of planning "
+        "and set-up; peak memory",
         "hosts | runs | ns | range | kernel | range | former | range | to kernel | to former | set-up | MiB | KiB/host",
         [tuple(cell for value in row for cell in value.split(" | ")) for row in rows],
     )
