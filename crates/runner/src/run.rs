@@ -24,7 +24,7 @@ use backwater_fabric::model::ledger::SignalKind;
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::probe::HeadroomPeak;
 use backwater_fabric::network::routes::PortPath;
-use backwater_fabric::network::spec::{FlowSpec, NodeKind};
+use backwater_fabric::network::spec::FlowSpec;
 use backwater_scenario::Plan;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +82,7 @@ pub struct Run {
     threads: usize,
     /// Events between two checks of the wall clock.
     events_between_checks: u64,
+    checks_per_trace: u32,
     directory: PathBuf,
     tables: Tables,
     topology: FileSum,
@@ -162,7 +163,7 @@ const MAX_TICK: Duration = Duration::from_us(100);
 
 /// Returns the number of checks of the wall clock after which the trace of `hosts` hosts is
 /// written. A short trace stays in the cache, but every stop of several shards, after a window,
-/// ends their threads. In a window, a trace of 4096 hosts takes some 100 MB.
+/// ends their threads. So large networks, which do much in a window, stop more often.
 fn checks_per_trace(shards: usize, hosts: usize) -> u32 {
     if shards == 1 { 4 } else { (4096 / hosts.max(1)).clamp(1, 32) as u32 }
 }
@@ -220,6 +221,7 @@ impl Run {
         let (started, resident_set) = (Instant::now(), ResidentSet::start(plan.fabric_bytes()));
         let shards = shards(&plan, threads);
         let mut fabric = plan.take_fabric();
+        let hosts = fabric.spec.nodes.iter().filter(|node| node.kind.has_endpoint()).count();
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
         let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows().take(flows)), shards);
         if plan.probes.ingress {
@@ -268,6 +270,7 @@ impl Run {
             build,
             threads,
             events_between_checks: events_between_checks(shards, threads),
+            checks_per_trace: checks_per_trace(shards, hosts),
             directory: directory.into(),
             tables,
             topology: FileSum::of(topology.as_bytes()),
@@ -290,8 +293,7 @@ impl Run {
     pub fn advance(&mut self, wall: std::time::Duration) -> RunProgress {
         let begun = Instant::now();
         let is_over = || begun.elapsed() >= wall;
-        let hosts = self.simulation.fabric().spec.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
-        let every = self.plan.trace.as_ref().map(|_| checks_per_trace(shards(&self.plan, self.threads), hosts));
+        let every = self.plan.trace.as_ref().map(|_| self.checks_per_trace);
         let mut checks = 0_u32;
         while self.outcome.is_none() {
             let mut stop = || {
