@@ -288,7 +288,7 @@ impl Shard {
         act: impl FnOnce(&mut Handler<'_, PLAIN>) -> R,
     ) -> R {
         let Shard { nodes, records, frames, io, .. } = self;
-        let sink = &mut ShardSink { now, node: 0, fabric, layout, io };
+        let sink = &mut ShardSink { node: 0, fabric, layout, io };
         act(&mut Handler { nodes, env: Env { now, fabric, records, frames, sink } })
     }
 
@@ -331,7 +331,7 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
             }
             handled += 1;
             let (now, ix) = (time_of(next, start), port_of(next));
-            (env.now, env.sink.now) = (now, now);
+            env.now = now;
             if arrival < wake_up {
                 let wire = &mut io.wires[wires.start + ix.index()];
                 let (place, frame) = wire.pop(ix, env.frames);
@@ -410,7 +410,6 @@ fn next_arrival(wires: &[Wire], frames: &Frames) -> Time {
 
 /// Sink for the actions of nodes.
 pub(super) struct ShardSink<'a, const PLAIN: bool> {
-    now: Time,
     /// Index of the node whose actions these are.
     node: u32,
     fabric: &'a Fabric,
@@ -422,7 +421,7 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
     const PLAIN: bool = PLAIN;
 
     #[inline(always)]
-    fn transmit(&mut self, port: &Port, place: Place, records: &Records, frames: &mut Frames) {
+    fn transmit(&mut self, port: &Port, place: Place, now: Time, records: &Records, frames: &mut Frames) {
         let observations = &mut self.io.observations;
         observations.totals.packet_hops += 1;
         let packet = &mut frames[place];
@@ -430,9 +429,9 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
         if let Body::Control(control) = &frame.body {
             observations.count_control(control);
         }
-        if !PLAIN && observations.trace.is_on(self.now) {
+        if !PLAIN && observations.trace.is_on(now) {
             let record = || records.copy(frame.record).map(Box::new);
-            observations.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
+            observations.trace.add_sent(now, port.id, frame, port.busy_until, record, self.fabric);
         }
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: age_of(at - port.burst_start) };
@@ -459,11 +458,11 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
         self.io.agenda.schedule(self.node, kind, port, at);
     }
 
-    fn traces(&self) -> bool {
-        self.io.observations.trace.is_on(self.now)
+    fn traces(&self, now: Time) -> bool {
+        self.io.observations.trace.is_on(now)
     }
 
-    fn report(&mut self, report: Report) {
-        self.io.observations.report(report, self.now, self.fabric);
+    fn report(&mut self, report: Report, now: Time) {
+        self.io.observations.report(report, now, self.fabric);
     }
 }

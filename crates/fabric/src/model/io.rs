@@ -231,7 +231,8 @@ impl NodeIo {
         env.records.free(frame.record);
         let (ingress, bytes) = (self.ports[port].id, u32::from(frame.size.charge));
         let packet = frame.packet().map(|packet| (packet.kind, packet.flow, packet.psn));
-        env.sink.report(Report::Dropped { node: self.node, ingress, class: frame.class(), bytes, packet, cause });
+        env.sink
+            .report(Report::Dropped { node: self.node, ingress, class: frame.class(), bytes, packet, cause }, env.now);
     }
 }
 

@@ -305,7 +305,7 @@ impl Node {
                 });
             }
             Some(Action::WakeUp) => self.schedule_wake_up(env),
-            Some(Action::Report(report)) => env.sink.report(report),
+            Some(Action::Report(report)) => env.sink.report(report, env.now),
             Some(Action::Timer(port)) => {
                 let port = &self.io.ports[port];
                 if port.timer_at != Time::NEVER {
@@ -319,7 +319,7 @@ impl Node {
     /// Passes the reports of hooks to the observers.
     fn deliver_reports<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         while let Some(report) = self.io.actions.next_report() {
-            env.sink.report(report);
+            env.sink.report(report, env.now);
         }
     }
 

@@ -444,7 +444,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn start(&mut self, ix: PortIx, place: Place, size: FrameSize) {
         let port = &mut self.node.io.ports[ix];
         port.start(size, self.env.now);
-        self.env.sink.transmit(port, place, self.env.records, self.env.frames);
+        self.env.sink.transmit(port, place, self.env.now, self.env.records, self.env.frames);
         Self::wake_port_when_idle(port, &mut self.node.io.endpoint, self.env);
     }
 

@@ -15,16 +15,16 @@ pub trait Sink {
     /// Code for other cases is then left out.
     const PLAIN: bool = false;
 
-    /// Starts the frame at `place`, which has left its queue, on the wire of `port`. The
+    /// Starts the frame at `place`, which has left its queue, on the wire of `port` at `now`. The
     /// transmission ends when the port is no longer busy. `records` holds the frame's side record.
-    fn transmit(&mut self, port: &Port, place: Place, records: &Records, frames: &mut Frames);
+    fn transmit(&mut self, port: &Port, place: Place, now: Time, records: &Records, frames: &mut Frames);
     /// Schedules a wake-up of the node. Wake-ups cannot be cancelled: a node ignores obsolete ones.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
-    /// Returns true if present events may be traced. Reports for the trace alone may be omitted
+    /// Returns true if events at `now` may be traced. Reports for the trace alone may be omitted
     /// otherwise.
-    fn traces(&self) -> bool;
+    fn traces(&self, now: Time) -> bool;
     /// Reports to the observers.
-    fn report(&mut self, report: Report);
+    fn report(&mut self, report: Report, now: Time);
 }
 
 /// Reason for a wake-up.

@@ -34,10 +34,13 @@ impl<'a, S: Sink> Tracer<'a, S> {
     #[inline(never)]
     pub(crate) fn enqueued(&mut self, at: &mut PacketContext<'_>, queue_bytes: u64) {
         let Some(&Packet { flow, psn, kind, .. }) = at.packet.frame.packet() else { return };
-        if self.sink.traces() {
+        if self.sink.traces(self.now) {
             let port = self.io.ports[at.egress].id;
             let (queue, class, ingress) = (at.queue, at.egress_class(), self.ingress_occupancy(at, 0));
-            self.sink.report(Report::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
+            self.sink.report(
+                Report::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress },
+                self.now,
+            );
         }
         let class = at.egress_class();
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.packet.frame.record)) {
@@ -73,7 +76,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let Some(Packet { flow, psn, kind, .. }) = to.packet.frame.packet().copied() else { return };
         let port = self.io.ports[to.egress].id;
         let QueueChoice { queue, class, .. } = from;
-        self.sink.report(Report::Moved { port, queue, to: to.queue, kind, class, flow, psn });
+        self.sink.report(Report::Moved { port, queue, to: to.queue, kind, class, flow, psn }, self.now);
         let next_class = to.egress_class();
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.packet.frame.record)) {
             ledger.leave(to.egress, queue, class, journey, self.now);
@@ -88,14 +91,14 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let (ingress, queue) = (self.ingress_occupancy(at, at.bytes().into()), at.queue);
         let port = &self.io.ports[at.egress];
         let bytes = port.queue_bytes(queue);
-        self.sink.report(Report::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress });
+        self.sink.report(Report::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress }, self.now);
     }
 
     /// Reports a packet that the congestion point marked on departure.
     #[inline(never)]
     pub(crate) fn marked(&mut self, at: &mut PacketContext<'_>) {
         let (port, Packet { flow, psn, .. }) = (self.io.ports[at.egress].id, *at.headers());
-        self.sink.report(Report::Marked { port, queue: at.queue, flow, psn });
+        self.sink.report(Report::Marked { port, queue: at.queue, flow, psn }, self.now);
         if let Some(journey) = at.records.journey_mut(at.packet.frame.record) {
             journey.marked = Some((port, self.now));
         }
@@ -105,7 +108,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     #[inline(never)]
     pub(crate) fn started(&mut self, at: &mut PacketContext<'_>) {
         let Packet { kind, class, .. } = *at.headers();
-        if self.sink.traces() {
+        if self.sink.traces(self.now) {
             self.dequeued(at);
         }
         let port = &self.io.ports[at.egress];
@@ -131,7 +134,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     #[inline(never)]
     pub(crate) fn abandoned(&mut self, at: &mut PacketContext<'_>) {
         let class = at.egress_class();
-        if self.sink.traces() {
+        if self.sink.traces(self.now) {
             self.dequeued(at);
         }
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.packet.frame.record)) {
@@ -154,7 +157,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         if let Some(ledger) = &mut self.io.ledger {
             ledger.link(ix, up, self.now);
         }
-        self.sink.report(Report::Link { port: self.io.ports[ix].id, up });
+        self.sink.report(Report::Link { port: self.io.ports[ix].id, up }, self.now);
     }
 
     /// Reports a data packet that a queue pair sends; `rate` is the pair's rate from now on.
@@ -163,8 +166,8 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let Body::Packet(Packet { flow, psn, kind, class, .. }) = frame.body else { return };
         let Some(slot) = fabric.live_flow(flow).sender.get() else { return };
         let port = &self.io.ports[ix];
-        if self.sink.traces() {
-            self.sink.report(Report::Rate { flow, port: port.id, rate });
+        if self.sink.traces(self.now) {
+            self.sink.report(Report::Rate { flow, port: port.id, rate }, self.now);
         }
         let until = self.now + port.serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.io.ledger {
@@ -191,10 +194,10 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Returns the facts of a queue pair, after a report to the trace.
     fn pair_facts(&mut self, slot: Slot, fabric: &Fabric) -> Option<PairFacts> {
         let facts = self.io.endpoint.as_ref()?.pair_facts(slot, fabric);
-        if self.sink.traces() {
+        if self.sink.traces(self.now) {
             let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
             let port = self.io.ports[facts.port].id;
-            self.sink.report(Report::Sender { flow, port, queue, next, in_flight, window, departure });
+            self.sink.report(Report::Sender { flow, port, queue, next, in_flight, window, departure }, self.now);
         }
         Some(facts)
     }

@@ -86,15 +86,14 @@ impl Transmission {
 /// Sink that records a node's actions.
 #[derive(Default)]
 struct Recorder {
-    now: Time,
     sent: VecDeque<Transmission>,
     wakeups: BTreeSet<(Time, u8, u32)>,
     reports: Vec<Report>,
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: &Port, place: Place, _: &Records, frames: &mut Frames) {
-        let (at, done) = (self.now.ps(), port.busy_until.ps());
+    fn transmit(&mut self, port: &Port, place: Place, now: Time, _: &Records, frames: &mut Frames) {
+        let (at, done) = (now.ps(), port.busy_until.ps());
         let frame = frames.take(place).frame;
         self.sent.push_back(Transmission { at, port: port.ix.0, frame, done });
     }
@@ -111,11 +110,11 @@ impl Sink for Recorder {
         });
     }
 
-    fn traces(&self) -> bool {
+    fn traces(&self, _: Time) -> bool {
         true
     }
 
-    fn report(&mut self, report: Report) {
+    fn report(&mut self, report: Report, _: Time) {
         self.reports.push(report);
     }
 }
@@ -161,7 +160,6 @@ impl Script {
     }
 
     fn with(&mut self, now: Time, input: impl FnOnce(&mut Node, &mut Env<'_, Recorder>)) {
-        self.recorder.now = now;
         let Script { fabric, node, records, frames, recorder } = self;
         let env = &mut Env { now, fabric, records, frames, sink: recorder };
         input(node, env);

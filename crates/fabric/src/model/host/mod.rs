@@ -337,7 +337,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             if receiver.expected == receiver.packets {
                 reception.finish = Some(self.env.now);
                 reception.way = packet.route.full_route(self.env.records.trail(frame.record).map(Trail::ports));
-                self.env.sink.report(Report::Received { flow: packet.flow, psn: packet.psn });
+                self.env.sink.report(Report::Received { flow: packet.flow, psn: packet.psn }, self.env.now);
             }
         }
         let is_last = receiver.expected == receiver.packets;
@@ -446,7 +446,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let is_clear = u64::from(verdict == Some(Cnp::NotCongested));
         let links = u64::from(packet.route.links_passed());
         for (what, amount) in [("cnps_received", 1), ("cnps_not_congested", is_clear), ("cnp_links", links)] {
-            self.env.sink.report(Report::Count { node: self.node.id, what, amount });
+            self.env.sink.report(Report::Count { node: self.node.id, what, amount }, self.env.now);
         }
     }
 
@@ -470,7 +470,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 let queue = pair.queue;
                 endpoint.retire(slot, fabric);
                 self.node.io.count_end(slot);
-                self.env.sink.report(Report::Acknowledged { flow: packet.flow, packets, retransmitted });
+                self.env.sink.report(Report::Acknowledged { flow: packet.flow, packets, retransmitted }, self.env.now);
                 self.node.call_flow_control(self.env, |mechanism, node| {
                     mechanism.on_flow_end(packet.flow, port, queue, node);
                 });
@@ -527,7 +527,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let delay = packet.sent_at.elapsed(self.env.now).ps() / 1000;
         let links = u64::from(packet.route.links_passed());
         for (what, amount) in [("notices_received", 1), ("notice_delay_ns", delay), ("notice_links", links)] {
-            self.env.sink.report(Report::Count { node: self.node.id, what, amount });
+            self.env.sink.report(Report::Count { node: self.node.id, what, amount }, self.env.now);
         }
         let action = self.pipeline().deliver_notice(frame);
         let slot = self.env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
