@@ -30,8 +30,8 @@ impl HeapBytes for Calendar {
 }
 
 impl Calendar {
-    /// Creates a calendar whose epochs last at most `longest`. If `longest` is 1 ps, a few epochs
-    /// last 2 ps.
+    /// Creates a calendar whose epochs last at most `longest`. If `longest` is 1 ps, the first
+    /// epoch lasts 2 ps.
     pub fn new(members: usize, longest: Duration) -> Calendar {
         let words = members.div_ceil(64);
         let frequency = (u64::MAX / longest.ps().max(1)).saturating_add(1);

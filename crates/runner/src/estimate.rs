@@ -51,10 +51,10 @@ const UNFINISHED: usize = 1 << 15;
 /// time. Assumes that active flows and frames keep growing as in the second half of the simulated
 /// time. Tables are written to `scratch`, an empty directory.
 ///
-/// The beginning lasts at least until all nodes have reached one later time, which is an epoch of
-/// the simulation. It has at most [`FLOWS`] flows, and ends with the start of the next flow. If all
-/// flows so far start at one instant, all other flows are assumed to start at this instant as well,
-/// and to wait.
+/// Unless `wall` is zero, the simulation continues beyond `wall` until the simulated time differs
+/// between two measurements. The beginning has at most [`FLOWS`] flows, and ends with the start of
+/// the next flow. If all flows so far start at one instant, all other flows are assumed to start at
+/// this instant as well, and to wait.
 ///
 /// # Errors
 ///
@@ -138,7 +138,7 @@ fn most_frames(plan: &Plan) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::tests::{BUILD, plan_of};
+    use crate::run::tests::{BUILD, plan, plan_of};
     use temp_dir::TempDir;
 
     fn of(count: u64, bytes: u64) -> Share {
@@ -211,6 +211,16 @@ mod tests {
         assert_eq!(of(Duration::from_secs(600)), 20_000_000);
         assert_eq!(of(Duration::ZERO), 0);
         assert!(of(Duration::from_nanos(1)) > 0);
+    }
+
+    /// `/dev/full` rejects all writes.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_write_error_ends_the_beginning() {
+        let directory = TempDir::new().unwrap();
+        std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
+        let error = estimate(plan(2000), BUILD, Duration::from_secs(600), directory.path()).unwrap_err().to_string();
+        assert!(error.contains("flows.parquet") && error.contains("No space left"), "{error}");
     }
 
     /// 1,100 hosts have 1.2 million flows, which all start at once. Flows beyond the beginning take

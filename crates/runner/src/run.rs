@@ -46,7 +46,7 @@ pub enum RunError {
     /// A table cannot be written.
     #[error(transparent)]
     Table(#[from] TableWriteError),
-    /// Rows of a table were rejected during the run.
+    /// A table could not be written during the run.
     #[error("{0}")]
     Rejected(String),
 }
@@ -82,6 +82,7 @@ pub struct Run {
     threads: usize,
     /// Events between two checks of the wall clock.
     events_between_checks: u64,
+    /// Checks of the wall clock after which the trace is written.
     checks_per_trace: u32,
     directory: PathBuf,
     tables: Tables,
@@ -163,7 +164,7 @@ const MAX_TICK: Duration = Duration::from_us(100);
 
 /// Returns the number of checks of the wall clock after which the trace of `hosts` hosts is
 /// written. A short trace stays in the cache, but every stop of several shards, after a window,
-/// ends their threads. So large networks, which do much in a window, stop more often.
+/// ends their threads. So large networks, which record many events per window, stop more often.
 fn checks_per_trace(shards: usize, hosts: usize) -> u32 {
     if shards == 1 { 4 } else { (4096 / hosts.max(1)).clamp(1, 32) as u32 }
 }

@@ -14,7 +14,7 @@ pub struct QueuedPacket {
     /// Arrival at the present queue. On a wire: arrival at the end of the wire.
     pub at: Time,
     /// Ingress port; [`PortIx::NONE`] if the node made the packet: a notice, or the answer of a
-    /// host.
+    /// host. Without meaning on a wire.
     pub ingress: PortIx,
     /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names
     /// this class.

@@ -1,4 +1,4 @@
-//! Places of nodes, ports and wires: shard, and index within the shard.
+//! Places of nodes and wires: shard, and index within the shard.
 
 use crate::driver::partition::Partition;
 use crate::ids::{NodeId, PortId};
@@ -7,7 +7,7 @@ use crate::network::fabric::Fabric;
 use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
 
-/// Places of all nodes and ports of a partitioned network.
+/// Places of all nodes and wires of a partitioned network.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Number of shards. Shards may be empty.

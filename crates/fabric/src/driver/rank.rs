@@ -45,8 +45,8 @@ pub(super) fn age_of(burst: Duration) -> u32 {
     (burst.ps() / 1000).min(AGE_MAX) as u32
 }
 
-/// Returns the rank of an event at `port`, `since` the start of the epoch. `age` is an
-/// [`age_of`] a burst.
+/// Returns the rank of an event at `port`, `since` the start of the epoch. `age` comes
+/// from [`age_of`].
 #[inline(always)]
 pub(super) fn rank(since: Duration, kind: Kind, age: u32, port: PortIx) -> Rank {
     since.ps() << TIME_SHIFT | (kind as u64) << KIND_SHIFT | u64::from(age) << PORT_BITS | u64::from(port.0)

@@ -156,8 +156,8 @@ impl Simulation {
         self.now
     }
 
-    /// Returns true if all nodes use the plain pipeline: nothing is traced, no link fails, and no
-    /// mechanism needs more than its hooks for packets that join and leave queues.
+    /// Returns true if all nodes use the plain pipeline: nothing is traced, no link fails, and
+    /// mechanisms subscribe only to departures, gates and links.
     pub fn is_plain(&mut self) -> bool {
         let Simulation { shards, fabric, .. } = self;
         shards.iter_mut().all(|shard| shard.is_plain(fabric))

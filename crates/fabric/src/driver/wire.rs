@@ -15,8 +15,7 @@ use backwater_engine::random::Stream;
 /// Receiving end of a link. It takes half a cache line.
 #[repr(align(32))]
 pub(super) struct Wire {
-    /// Frames in flight, in order of arrival, as they will arrive. The note of each is the age of
-    /// its sender's burst.
+    /// Frames in flight, in order of arrival ([`WireArrival::note_in`]).
     frames: Fifo,
     /// Index, within the shard, of the node at the end of the wire.
     pub(super) node: u32,
@@ -50,7 +49,7 @@ impl Wire {
         self.is_empty() | (std::mem::replace(&mut self.epoch, epoch) != epoch)
     }
 
-    /// Takes the next frame to arrive off the wire: it arrives on port `ix` of the node.
+    /// Takes the next frame to arrive off the wire, which ends at port `ix` of the node.
     #[inline(always)]
     pub(super) fn pop<'a>(&mut self, ix: PortIx, frames: &'a mut Frames) -> (Place, &'a Frame) {
         let (place, packet) = self.frames.pop(frames);

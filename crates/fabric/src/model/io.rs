@@ -183,7 +183,8 @@ impl NodeIo {
     }
 
     /// Returns true if a packet that would join `queue` of `egress` now need not be queued: the
-    /// packet would leave at once, and nothing accounts for the queue.
+    /// packet would leave at once, and nothing accounts for the queue. Packets of added queues are
+    /// always queued: the port counts filled ones, and inner ones pass packets on.
     #[inline(always)]
     pub(crate) fn passes<S: Sink>(&self, egress: PortIx, queue: QueueIx, now: Time) -> bool {
         let is_unobserved = !self.flags.has::<S>(NodeFlags::ACCOUNTED_DEPARTURE);

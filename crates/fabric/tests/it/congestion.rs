@@ -174,16 +174,16 @@ fn the_timers_of_a_host_schedule_one_event_at_a_time() {
     assert!(events[1] < 22 * events[0] / 10, "{events:?}");
 }
 
-/// The fourth packet of a window of three waits for an ACK, even though no packet is smaller than
-/// the others.
+/// The fourth packet of a window of three waits for an ACK. A packet has 1106 B on the link; the
+/// first packet has 16 B more.
 #[test]
 fn a_full_window_sends_no_packet() {
     let mut spec = star(2);
     spec.congestion = CongestionConfig::None(NoneConfig { window: Some(Window::Bytes(Bytes(3 * 1024))) });
     let mut simulation = Simulation::new(spec, vec![flow(0, 1, 10 * 1024, 0)], 1).unwrap();
-    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[PortIx(0)].sent_wire_bytes() / 1000;
+    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[PortIx(0)].sent_wire_bytes();
     simulation.run_until(at_us(2), 1);
-    assert_eq!(sent(&simulation), 3);
+    assert_eq!(sent(&simulation), 16 + 3 * 1106);
     drain(&mut simulation);
-    assert_eq!(sent(&simulation), 11);
+    assert_eq!(sent(&simulation), 16 + 10 * 1106);
 }

@@ -72,9 +72,10 @@ fn a_stopped_run_settles_before_its_limit() {
     }
 }
 
-/// The plain pipeline has no observers. Those that begin to watch during a run see what follows.
+/// The plain pipeline has no observers. An observer that is added during a run receives all later
+/// events.
 #[test]
-fn observers_may_come_during_a_run() {
+fn an_observer_receives_the_events_after_its_start() {
     let mut simulation = at_once(1);
     assert!(simulation.is_plain());
     simulation.run_until(at_us(1), 1);

@@ -12,7 +12,7 @@ use temp_dir::TempDir;
 pub(crate) const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
 /// Returns a plan with many small flows.
-fn plan(microseconds: u32) -> Plan {
+pub(crate) fn plan(microseconds: u32) -> Plan {
     plan_of(&format!(
         "run.until = \"{microseconds} us\"\ntopology = {{ kind = \"star\", hosts = 8 }}\n\
          traffic = [{{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.5 }}]\n"
