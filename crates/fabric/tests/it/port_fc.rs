@@ -61,6 +61,15 @@ fn packets_are_in_the_queues_of_the_papers_examples() {
     assert_eq!([(11, 12), (3, 14)].map(|(src, dst)| queues(via(src, &[23, 15, 19], dst, 1000))[2]), [6, 6]);
 }
 
+/// Packets of one byte are far apart, and all ports are idle. Nevertheless, each packet fills one
+/// queue of the switch, number 19.
+#[test]
+fn a_packet_that_leaves_at_once_has_filled_its_queue() {
+    let flows = (0..3).map(|number| flow(12, 13, 1, number * 50_000)).collect();
+    let (simulation, _) = run(&network(4, 1, Default::default()), flows);
+    assert_eq!(simulation.node(NodeId(19)).ports()[PortIx(1)].most_filled_queues(), 1);
+}
+
 /// Server 5 is at port 1 of switch 17 and of switch 21. No packet of server 5 continues through
 /// that port. The port therefore has no queue, and the queue numbers of later ports are lower by
 /// one.
