@@ -283,7 +283,10 @@ mod tests {
 
         /// An expected arrival is the agenda's next event until its node is visited.
         #[test]
-        fn nodes_are_visited_when_frames_arrive(longest in 2u64..2_000_000, at in prop_oneof![0u64..2_000_000, 0u64..900_000_000]) {
+        fn nodes_are_visited_when_frames_arrive(
+            longest in 2u64..2_000_000,
+            at in prop_oneof![0u64..2_000_000, 0u64..900_000_000],
+        ) {
             let (mut agenda, at) = (Agenda::new(3, Duration::from_ps(longest)), Time::from_ps(at));
             agenda.expect(2, at);
             // No visit ends after its limit, so none finds the arrival too early.
