@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../fabric/tests/common/cases.rs"]
+mod cases;
 mod common;
 
 mod bcube;

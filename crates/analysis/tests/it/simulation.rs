@@ -2,6 +2,7 @@
 //! blocked, the simulation must not block it. If the analysis names a victim, the simulation must
 //! block this flow.
 
+use crate::cases::cases;
 use crate::common::networks::{self, flow, leaf_spine};
 use backwater_analysis::answer::ProtocolAnswer;
 use backwater_analysis::{Dependencies, Question, QueueGraph, analyze, network};
@@ -70,7 +71,7 @@ fn theory(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
+    #![proptest_config(cases(60))]
 
     /// Whatever ports are congested, under Pyrrha no flow waits for a port that it does not pass.
     /// Under PFC a flow does so only if the analysis allows it.

@@ -1,5 +1,6 @@
 //! The theorems of the Pyrrha paper as properties of random cases, with their conditions.
 
+use crate::cases::cases;
 use crate::common::blocking;
 use crate::common::random::{any_paths, shortest_paths};
 use backwater_analysis::overflow::overflows;
@@ -105,7 +106,7 @@ fn is_ordered_towards(case: &Case, root: PortId) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 100_000, ..Default::default() })]
+    #![proptest_config(cases(400))]
 
     /// Theorem 1: on any paths, Pyrrha blocks no innocent flow.
     #[test]

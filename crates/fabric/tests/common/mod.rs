@@ -2,6 +2,7 @@
 #![allow(unreachable_pub, missing_docs, reason = "helpers of tests are no interface")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod cases;
 #[macro_use]
 pub mod mechanisms;
 pub mod random;
@@ -20,7 +21,8 @@ use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
-use proptest::prelude::ProptestConfig;
+#[allow(unused_imports, reason = "some tests draw no cases")]
+pub use cases::cases;
 use std::collections::BTreeSet;
 
 /// Returns the chain h0 - s0 - s1 - ... - h1. `gbps` has the rate of every link; there are at least
@@ -114,14 +116,6 @@ pub fn applies(spec: &NetworkSpec) -> bool {
     let slots = ["switch.flow_control", "load_balance"];
     let refused = |error: &Diagnostic| slots.contains(&error.path.as_str());
     Fabric::new(spec.clone()).map_or_else(|errors| !errors.iter().any(refused), |_| true)
-}
-
-/// Configures the number of random cases of a property: the value of the environment variable
-/// `BACKWATER_CASES`, or else `usual`.
-pub fn cases(usual: u32) -> ProptestConfig {
-    let cases = std::env::var("BACKWATER_CASES").ok().map(|cases| cases.parse().expect("BACKWATER_CASES is a number"));
-    let cases = cases.unwrap_or(usual);
-    ProptestConfig { cases, max_global_rejects: cases.max(1024), ..Default::default() }
 }
 
 /// Returns flows of class 3, in order of their starts, from tuples of source, offset of the
