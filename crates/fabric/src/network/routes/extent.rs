@@ -122,6 +122,15 @@ impl Routes {
                     known[port.node] = Some((links, sum));
                     visited.push(port.node);
                 }
+                if links > usize::from(TIME_TO_LIVE) {
+                    // A packet ends before the host.
+                    (links, sum, node) = (TIME_TO_LIVE.into(), Duration::ZERO, *switch);
+                    for _ in 0..TIME_TO_LIVE {
+                        let port = wiring.port_at(node, self.candidates(node, *host)[0]);
+                        sum += hop(port);
+                        node = wiring.peer(port);
+                    }
+                }
                 let of_as_many = longest.entry((links + 1).min(u8::MAX.into()) as u8).or_default();
                 *of_as_many = (*of_as_many).max(*first_hop + sum);
             }

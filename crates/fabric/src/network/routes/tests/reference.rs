@@ -181,3 +181,15 @@ proptest! {
         prop_assert_eq!(routes.extent(nodes, wiring), network.extent(&routes));
     }
 }
+
+/// A packet to the other end of a chain of 70 switches ends after 64 of them.
+#[test]
+fn round_trips_end_with_the_time_to_live() {
+    let kinds = [&[4][..], &[1; 70], &[4]].concat();
+    let links: Vec<_> = (0..71).map(|node| (node, node + 1, 1 + u64::from(node % 3), false)).collect();
+    let network = Network::new(&kinds, &links);
+    let Network { nodes, wiring, .. } = &network;
+    let routes = Routes::new(nodes, wiring);
+    let found = routes.round_trips(nodes, wiring, 1000, 60);
+    assert_eq!((found, found.hops), (network.round_trips(&routes), TIME_TO_LIVE + 1));
+}
