@@ -78,8 +78,15 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let QueueChoice { queue, class, .. } = from;
         self.sink.report(Report::Moved { port, queue, to: to.queue, kind, class, flow, psn }, self.now);
         let next_class = to.egress_class();
-        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.packet.frame.record)) {
+        let Some(ledger) = &mut self.io.ledger else { return };
+        let record = &mut to.packet.frame.record;
+        if let Some(journey) = to.records.journey_mut(*record) {
             ledger.leave(to.egress, queue, class, journey, self.now);
+        } else {
+            // The ledger must know which queues the packet has passed.
+            to.records.start_journey(record, self.now);
+        }
+        if let Some(journey) = to.records.journey_mut(*record) {
             journey.pass(queue);
             ledger.join(to.egress, to.queue, next_class, journey, self.now);
         }

@@ -1,6 +1,6 @@
 //! The ledger attributes every picosecond of a flow's time, in any network with any mechanisms.
 
-use crate::common::random::lossy;
+use crate::common::random::{lossy, pyrrha_configs, with_flow_control};
 use crate::prelude::*;
 use backwater_fabric::frame::journey::Term;
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
@@ -124,6 +124,19 @@ proptest! {
             let audits = [&simulation, &unwatched].map(Simulation::audit);
             prop_assert_eq!(&audits[0], &audits[1]);
         }
+    }
+
+    /// A window that is never full changes nothing, except that the time of ACKs is recorded. With
+    /// Pyrrha, ACKs move from queue to queue, too.
+    #[test]
+    fn the_times_of_data_do_not_depend_on_those_of_acks(Case { spec, flows } in lossy(), pyrrha in pyrrha_configs()) {
+        let [without, with] = [None, Some(Window::Bytes(Bytes(1 << 40)))].map(|window| {
+            let mut spec = NetworkSpec { congestion: CongestionConfig::None(NoneConfig { window }), ..spec.clone() };
+            with_flow_control(&mut spec, FlowControlConfig::Pyrrha(pyrrha.clone()));
+            let accounts = watched(&spec, flows.clone(), 1).1.into_iter().map(|outcome| outcome.account.unwrap());
+            accounts.map(|account| (account.completion, account.packets)).collect::<Vec<_>>()
+        });
+        prop_assert_eq!(with, without);
     }
 }
 

@@ -288,10 +288,15 @@ impl Ledger {
         until: Time,
         now: Time,
     ) {
-        let line = &mut self.advance(port, now).line;
-        (line.wire.until, line.wire.frame, line.wire.queue) = (until, frame, queue);
-        line.wire.passed.clear();
-        line.wire.passed.extend_from_slice(passed);
+        let wire = &mut self.advance(port, now).line.wire;
+        (wire.until, wire.frame, wire.queue) = (until, frame, queue);
+        wire.passed.clear();
+        for before in passed {
+            // A packet may pass a queue twice.
+            if queue != Some(*before) && !wire.passed.contains(before) {
+                wire.passed.push(*before);
+            }
+        }
     }
 
     /// The facts of a queue pair may have changed.

@@ -482,9 +482,9 @@ proptest! {
                     prop_assert_eq!(waits(&journey), expected);
                 }
                 3 | 4 if is_idle => {
-                    let passed = [queue, QueueIx(12)];
+                    let passed = [queue, QueueIx(12), queue];
                     let frame = packet(kinds[usize::from(choice)], class.0);
-                    reference.start(&mut ledger, frame, &passed[..usize::from(event) - 2], until);
+                    reference.start(&mut ledger, frame, &passed[..usize::from(event - 2) + usize::from(choice == 3)], until);
                 }
                 5 if is_idle => reference.start(&mut ledger, OnWire::LinkLocal, &[], until),
                 6 => {
