@@ -25,8 +25,9 @@ def named() -> Iterator[tuple[str, str]]:
 
 def sources(path: list[str]) -> list[Path]:
     """Returns the files that can contain a test with this path."""
-    inside = FABRIC / "src" / "/".join(path[:-1])
-    unit = [inside.with_suffix(".rs"), inside / "mod.rs", inside / "tests.rs"] if path[-1:] == ["tests"] else []
+    module = FABRIC / "src" / "/".join(path)
+    around = module.parent
+    unit = [module.with_suffix(".rs"), around.with_suffix(".rs"), around / "mod.rs"] if "tests" in path else []
     return [*unit, FABRIC / "tests" / "it" / f"{path[-1]}.rs"] if path else [*(FABRIC / "tests").glob("*.rs")]
 
 
