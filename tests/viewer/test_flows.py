@@ -200,11 +200,13 @@ def test_a_victim_opens_at_the_time_of_its_wait(opened: Opened, runs: Runs) -> N
     """The cursor is inside a pause of the flow's host, caused by a port off its path."""
     result = runs["readme"]
     viewer = opened("readme", view="victims")
+    (row,) = result.flows.filter(id=3).to_dicts()
     viewer.page.locator("table.victims tr[data-flow='3'] button").click()
-    viewer.rest()
+    # The cursor is at the flow's start until the wait is found.
+    time = "Number(new URLSearchParams(location.hash.slice(1)).get('t'))"
+    viewer.page.wait_for_function(f"start => {time} > start", arg=row["start_ps"])
     state = viewer.state
     assert (state["view"], state["flow"]) == ("flow", "3")
-    (row,) = result.flows.filter(id=3).to_dicts()
     assert int(state["from"]) <= row["start_ps"]
     assert int(state["to"]) >= row["receiver_finish_ps"]
     time = int(state["t"])
