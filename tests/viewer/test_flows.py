@@ -203,8 +203,8 @@ def test_a_victim_opens_at_the_time_of_its_wait(opened: Opened, runs: Runs) -> N
     (row,) = result.flows.filter(id=3).to_dicts()
     viewer.page.locator("table.victims tr[data-flow='3'] button").click()
     # The cursor is at the flow's start until the wait is found.
-    time = "Number(new URLSearchParams(location.hash.slice(1)).get('t'))"
-    viewer.page.wait_for_function(f"start => {time} > start", arg=row["start_ps"])
+    cursor = "Number(new URLSearchParams(location.hash.slice(1)).get('t'))"
+    viewer.page.wait_for_function(f"start => {cursor} > start", arg=row["start_ps"])
     state = viewer.state
     assert (state["view"], state["flow"]) == ("flow", "3")
     assert int(state["from"]) <= row["start_ps"]
