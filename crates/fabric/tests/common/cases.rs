@@ -1,6 +1,6 @@
 //! Number of random cases of a property.
 
-#![allow(unreachable_pub, missing_docs, reason = "helpers of tests are no interface")]
+#![allow(unreachable_pub, reason = "helpers of tests are no interface")]
 
 use proptest::prelude::ProptestConfig;
 

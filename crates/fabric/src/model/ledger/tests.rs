@@ -483,8 +483,9 @@ proptest! {
                 }
                 3 | 4 if is_idle => {
                     let passed = [queue, QueueIx(12), queue];
+                    let count = usize::from(event - 2) + usize::from(choice == 3);
                     let frame = packet(kinds[usize::from(choice)], class.0);
-                    reference.start(&mut ledger, frame, &passed[..usize::from(event - 2) + usize::from(choice == 3)], until);
+                    reference.start(&mut ledger, frame, &passed[..count], until);
                 }
                 5 if is_idle => reference.start(&mut ledger, OnWire::LinkLocal, &[], until),
                 6 => {
