@@ -72,13 +72,15 @@ PROBES = {
 # Fat-trees of `growth`: number of hosts and k. The scenario in them.
 FAT_TREES = {128: 8, 1_024: 16, 8_192: 32, 16_000: 40, 65_536: 64}
 PERMUTATION = """
-run = {{ until = "40 us", drain = "0 s" }}
+run = {{ drain = "0 s" }}
 topology = {{ kind = "fat-tree", k = {k} }}
 congestion_control = {{ kind = "none" }}
 traffic = [{{ kind = "permutation" }}]
 """
-# Ends of the two runs that `growth` compares, in us.
-HALVES = (20, 40)
+# Length of half a run of `growth` in us, with `HOSTS_OF_HALF` hosts or more. Fewer hosts run
+# longer, because they send fewer packets per us.
+HALF = 20
+HOSTS_OF_HALF = 4_096
 # Packet-hops per host of the kernels in `growth`: more than the first packets need to arrive.
 KERNEL_HOPS_PER_HOST = 1_000
 # Maximum number of runs of `growth`, by the number of hosts.
@@ -399,11 +401,13 @@ def growth(
     measured: dict[int, dict[str, list[float]]] = {}
     for hosts in progress([hosts for hosts in FAT_TREES if hosts <= largest], "measuring"):
         figures = measured[hosts] = {name: [] for name in GROWTH}
+        length = HALF * max(1, HOSTS_OF_HALF // hosts)
         with TemporaryDirectory(prefix="backwater-growth-") as scratch:
             scenario = Path(scratch) / "permutation"
             scenario.with_suffix(".toml").write_text(PERMUTATION.format(k=FAT_TREES[hosts]))
             for _ in range(min(repeat, MOST_RUNS_OF_HOSTS.get(hosts, repeat))):
-                half, whole = (simulate(str(scenario), f"run.until={until} us") for until in HALVES)
+                ends = (length, 2 * length)
+                half, whole = (simulate(str(scenario), f"run.until={until} us") for until in ends)
                 added = whole["cpu_seconds"] - half["cpu_seconds"]
                 figures["simulator"].append(added / (whole["packet_hops"] - half["packet_hops"]) * 1e9)
                 figures["set-up"].append(whole["setup_seconds"])
@@ -454,7 +458,8 @@ def draw_growth(measured: dict[int, dict[str, list[float]]], chart: Path) -> Non
     )
     right = alt.Chart(memory, width=300, height=220).mark_line(point=True)
     right = right.encode(x=hosts, y=alt.Y("KiB:Q", title="peak memory per host, KiB"))
-    alt.hconcat(left, right).save(chart)
+    # Fonts differ: the padding leaves room for a wider legend.
+    alt.hconcat(left, right, padding=20).save(chart)
 
 
 @app.command()
