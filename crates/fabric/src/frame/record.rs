@@ -466,6 +466,14 @@ impl Records {
         }
     }
 
+    /// Prefetches the breakdown of the packet's time.
+    #[inline]
+    pub(crate) fn prefetch_journey(&self, reference: RecordRef) {
+        if let Some(journey) = self.journeys.0.get(reference.0 as usize) {
+            prefetch(journey);
+        }
+    }
+
     /// Returns true if packets are stamped.
     #[inline(always)]
     pub(crate) fn have_telemetry(&self) -> bool {

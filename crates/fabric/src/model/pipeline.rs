@@ -517,6 +517,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             self.nic().charge_queues_turn(egress, wire);
         }
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        if flags.has::<S>(NodeFlags::TRACE) {
+            self.node.io.ports[egress].prefetch_journey(queue, frames, records);
+        }
         let at = &mut frames[place].context_in(egress, queue, records);
         let was_marked = at.packet.frame.is_marked();
         let hooks = Self::note_queue(at);

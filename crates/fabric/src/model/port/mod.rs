@@ -449,6 +449,14 @@ impl Port {
         }
     }
 
+    /// Prefetches the breakdown of time of the next frame in `queue`.
+    #[inline]
+    pub(crate) fn prefetch_journey(&self, queue: QueueIx, frames: &Frames, records: &Records) {
+        if let Some(next) = self.queues[queue].frames.front(frames) {
+            records.prefetch_journey(next.frame.record);
+        }
+    }
+
     /// Takes the first frame of an inner queue.
     fn take_inner<'a>(&mut self, index: QueueIx, frames: &'a mut Frames) -> (Place, &'a mut QueuedPacket) {
         let queue = &mut self.queues[index];
