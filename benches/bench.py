@@ -77,10 +77,8 @@ topology = {{ kind = "fat-tree", k = {k} }}
 congestion_control = {{ kind = "none" }}
 traffic = [{{ kind = "permutation" }}]
 """
-# Length of half a run of `growth` in us, with `HOSTS_OF_HALF` hosts or more. Fewer hosts run
-# longer, because they send fewer packets per us.
-HALF = 20
-HOSTS_OF_HALF = 4_096
+# Ends of the two runs that `growth` compares, in us. Runs of fewer than 4,096 hosts are longer.
+HALVES = (20, 40)
 # Packet-hops per host of the kernels in `growth`: more than the first packets need to arrive.
 KERNEL_HOPS_PER_HOST = 1_000
 # Maximum number of runs of `growth`, by the number of hosts.
@@ -401,13 +399,12 @@ def growth(
     measured: dict[int, dict[str, list[float]]] = {}
     for hosts in progress([hosts for hosts in FAT_TREES if hosts <= largest], "measuring"):
         figures = measured[hosts] = {name: [] for name in GROWTH}
-        length = HALF * max(1, HOSTS_OF_HALF // hosts)
+        longer = max(1, 4_096 // hosts)
         with TemporaryDirectory(prefix="backwater-growth-") as scratch:
             scenario = Path(scratch) / "permutation"
             scenario.with_suffix(".toml").write_text(PERMUTATION.format(k=FAT_TREES[hosts]))
             for _ in range(min(repeat, MOST_RUNS_OF_HOSTS.get(hosts, repeat))):
-                ends = (length, 2 * length)
-                half, whole = (simulate(str(scenario), f"run.until={until} us") for until in ends)
+                half, whole = (simulate(str(scenario), f"run.until={longer * until} us") for until in HALVES)
                 added = whole["cpu_seconds"] - half["cpu_seconds"]
                 figures["simulator"].append(added / (whole["packet_hops"] - half["packet_hops"]) * 1e9)
                 figures["set-up"].append(whole["setup_seconds"])
@@ -448,17 +445,15 @@ def draw_growth(measured: dict[int, dict[str, list[float]]], chart: Path) -> Non
     memory = pl.DataFrame(per_host, schema=["hosts", "KiB"], orient="row")
     scale, axis = alt.Scale(type="log", nice=False), alt.Axis(values=[128, 1024, 8192, 65536], format=",")
     hosts = alt.X("hosts:Q", title="hosts", scale=scale, axis=axis)
-    order = list(KINDS)
     left = alt.Chart(costs, width=300, height=220).mark_line(point=True)
     left = left.encode(
         x=hosts,
         y=alt.Y("cost:Q", title="CPU ns per packet-hop"),
-        color=alt.Color("program:N", title=None, sort=order),
-        strokeDash=alt.StrokeDash("program:N", sort=order, legend=None),
+        color=alt.Color("program:N", title=None, sort=list(KINDS)),
+        strokeDash=alt.StrokeDash("program:N", sort=list(KINDS), legend=None),
     )
     right = alt.Chart(memory, width=300, height=220).mark_line(point=True)
     right = right.encode(x=hosts, y=alt.Y("KiB:Q", title="peak memory per host, KiB"))
-    # Fonts differ: the padding leaves room for a wider legend.
     alt.hconcat(left, right, padding=20).save(chart)
 
 
