@@ -518,7 +518,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         if flags.has::<S>(NodeFlags::TRACE) {
-            self.node.io.ports[egress].prefetch_journey(queue, frames, records);
+            records.prefetch_journey(self.node.io.ports[egress].next_record(queue, frames));
         }
         let at = &mut frames[place].context_in(egress, queue, records);
         let was_marked = at.packet.frame.is_marked();

@@ -263,7 +263,7 @@ pub(crate) fn charge_pauses_of<'a>(
     records: &mut Records,
     fabric: &Fabric,
 ) -> &'a mut QueuedPacket {
-    port.prefetch_pauses(queue, frames, records);
+    records.prefetch_pauses(port.next_record(queue, frames));
     let packet = &mut frames[place];
     charge_pauses(port, queue, packet.at, &mut packet.frame, records, fabric);
     packet

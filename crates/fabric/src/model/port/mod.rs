@@ -15,7 +15,7 @@ use crate::contract::packet::QueuedPacket;
 use crate::contract::{AddedQueues, PortFacts, Stage};
 use crate::frame::cause::{Cause, Closure};
 use crate::frame::framing::{FrameSize, Framing};
-use crate::frame::record::Records;
+use crate::frame::record::RecordRef;
 use crate::frame::{Body, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Place};
@@ -441,20 +441,10 @@ impl Port {
         (place, packet)
     }
 
-    /// Prefetches the pauses of the next frame in `queue`.
+    /// Returns the record of the next frame in `queue`.
     #[inline]
-    pub(crate) fn prefetch_pauses(&self, queue: QueueIx, frames: &Frames, records: &Records) {
-        if let Some(next) = self.queues[queue].frames.front(frames) {
-            records.prefetch_pauses(next.frame.record);
-        }
-    }
-
-    /// Prefetches the breakdown of time of the next frame in `queue`.
-    #[inline]
-    pub(crate) fn prefetch_journey(&self, queue: QueueIx, frames: &Frames, records: &Records) {
-        if let Some(next) = self.queues[queue].frames.front(frames) {
-            records.prefetch_journey(next.frame.record);
-        }
+    pub(crate) fn next_record(&self, queue: QueueIx, frames: &Frames) -> RecordRef {
+        self.queues[queue].frames.front(frames).map_or(RecordRef::NONE, |next| next.frame.record)
     }
 
     /// Takes the first frame of an inner queue.
