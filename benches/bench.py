@@ -399,12 +399,12 @@ def growth(
     measured: dict[int, dict[str, list[float]]] = {}
     for hosts in progress([hosts for hosts in FAT_TREES if hosts <= largest], "measuring"):
         figures = measured[hosts] = {name: [] for name in GROWTH}
-        longer = max(1, 4_096 // hosts)
+        factor = max(1, 4_096 // hosts)
         with TemporaryDirectory(prefix="backwater-growth-") as scratch:
             scenario = Path(scratch) / "permutation"
             scenario.with_suffix(".toml").write_text(PERMUTATION.format(k=FAT_TREES[hosts]))
             for _ in range(min(repeat, MOST_RUNS_OF_HOSTS.get(hosts, repeat))):
-                half, whole = (simulate(str(scenario), f"run.until={longer * until} us") for until in HALVES)
+                half, whole = (simulate(str(scenario), f"run.until={factor * until} us") for until in HALVES)
                 added = whole["cpu_seconds"] - half["cpu_seconds"]
                 figures["simulator"].append(added / (whole["packet_hops"] - half["packet_hops"]) * 1e9)
                 figures["set-up"].append(whole["setup_seconds"])
