@@ -181,6 +181,8 @@ class Summary:
                     raise
             else:
                 values[each.name] = found
+        # Results of versions without this option have these keys.
+        values["scenario"]["network"].setdefault("flow_keys", "number")
         values["violations"] = tuple(values["violations"])
         values["files"] = {name: FileSum(**written) for name, written in values["files"].items()}
         if (deadlock := values["deadlock"]) is not None:

@@ -15,7 +15,7 @@ use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{HostConfig, SwitchConfig};
+use backwater_fabric::network::spec::{FlowKeys, HostConfig, SwitchConfig};
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -173,11 +173,15 @@ pub struct NetworkConfig {
     /// Packets queued at failed links are dropped at that time. Default: never. Routes then do not
     /// change, and packets wait for the link.
     pub reconvergence: Option<Duration>,
+    /// Names of flows in hash functions: ECMP, BFC's table of flows, and random streams of senders.
+    /// Default `connection`.
+    pub flow_keys: FlowKeys,
 }
 
 impl Default for NetworkConfig {
     fn default() -> Self {
-        NetworkConfig { framing: Framing::Rocev2, mtu: Bytes(1024), reconvergence: None }
+        let flow_keys = FlowKeys::Connection;
+        NetworkConfig { framing: Framing::Rocev2, mtu: Bytes(1024), reconvergence: None, flow_keys }
     }
 }
 

@@ -297,6 +297,11 @@ def data_file(experiment: Experiment, scale: str) -> Path:
 def definition(experiment: Experiment, scale: str) -> str:
     """Returns a hash of the file's parts that determine the measures of a scale."""
     content = experiment.content.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    network = content["scenario"].get("network", {})
+    if network.get("flow_keys") == "number":
+        # Records of versions without this option have these keys.
+        del network["flow_keys"]
+        content["scenario"] = {key: value for key, value in content["scenario"].items() if key != "network" or network}
     parts = [content["experiment"].get("skip"), content["scales"][scale]]
     parts += [content.get(key) for key in ("scenario", "axes", "measures")]
     if experiment.edits:

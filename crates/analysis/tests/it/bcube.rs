@@ -337,7 +337,7 @@ fn rings_of_switches_need_a_class_per_switch_on_a_path() {
     let spec = linked(4, 4, ends);
     let flows = (0..4).map(|src| {
         let via = [0, 1, 2].map(|step| NodeId(4 + (src + step) % 4));
-        FlowSpec { data_via: via.to_vec(), ..flow(src, (src + 2) % 4) }
+        flow(src, (src + 2) % 4).via(via.to_vec(), vec![])
     });
     let flows: Vec<FlowSpec> = flows.collect();
     assert_eq!(ask(spec.clone(), flows.clone(), "pfc", &[]).cycle.len(), 4);

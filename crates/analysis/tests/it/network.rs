@@ -156,7 +156,7 @@ fn pinned_loops_are_noted_and_found() {
     let mut spec = spec();
     let (s0, s1) = (NodeId(8), NodeId(9));
     spec.links.push(LinkSpec { a: s0, b: s1, ..spec.links[0].clone() });
-    let round = FlowSpec { data_via: vec![s0, s1, s0, s1], ..flow(0, 4) };
+    let round = flow(0, 4).via(vec![s0, s1, s0, s1], vec![]);
     let protocols = vec!["per-flow".into(), "pyrrha".into()];
     let question = Question { congested: vec!["s0->s1".into()], protocols, ..question() };
     let answer = analyze(spec, [round], &question).unwrap();

@@ -34,10 +34,14 @@ fn worst_case(relayed: u64) -> Vec<FlowSpec> {
         bytes: packets * 1024,
         ..flow
     };
-    let back = along(4, 1, &[5, 4, 0]).data_via;
+    let back = along(4, 1, &[5, 4, 0]).data_via().to_vec();
     vec![
         starting(0, ends_at_ns / 88, flow(9, 1)),
-        FlowSpec { ack_via: back, ..starting(20_000, relayed, along(4, 1, &[0, 1, 5])) },
+        {
+            let there = along(4, 1, &[0, 1, 5]);
+            let via = there.data_via().to_vec();
+            starting(20_000, relayed, there.via(via, back))
+        },
         starting(22_165, 100, flow(1, 13)),
     ]
 }

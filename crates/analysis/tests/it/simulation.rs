@@ -97,7 +97,7 @@ proptest! {
         let via = |leaf: u32| {
             [HOSTS + leaf, HOSTS + 3 + spine, HOSTS + 2].map(backwater_fabric::ids::NodeId).to_vec()
         };
-        let pinned = |src: u32, dst: u32| FlowSpec { data_via: via(src / PER_LEAF), ..flow(src, dst) };
+        let pinned = |src: u32, dst: u32| flow(src, dst).via(via(src / PER_LEAF), vec![]);
         let mut flows: Vec<FlowSpec> =
             (0..here).chain(PER_LEAF..PER_LEAF + there).map(|src| pinned(src, root)).collect();
         flows.push(pinned(PER_LEAF - 1, root + 1));

@@ -255,6 +255,13 @@ pub trait ReactionPoint: Send {
         self.lower_rate(now, rate);
     }
 
+    /// The connection falls idle: all packets of all its messages are acknowledged. Called after
+    /// [`on_ack`](Self::on_ack), but not when a flow ends.
+    fn on_idle(&mut self, _now: Time) {}
+
+    /// A message is posted on a connection that has been idle since `since`.
+    fn on_resume(&mut self, _now: Time, _since: Time) {}
+
     /// Returns the path of packet `psn`, which is sent now. The model calls this method if
     /// [`CongestionOptions::chooses_paths`] returns true. A returned path overrides the path that
     /// the load balancer chooses.

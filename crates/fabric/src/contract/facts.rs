@@ -219,7 +219,9 @@ pub struct PortFacts {
 pub struct SenderFacts {
     /// Flow id.
     pub flow: FlowId,
-    /// Source of random streams: `seed.stream("my-mechanism", flow)`.
+    /// Number that names the flow in random streams ([`FlowKeys`](crate::FlowKeys)).
+    pub identity: u64,
+    /// Source of random streams: `seed.stream("my-mechanism", identity)`.
     pub seed: Seed,
     /// Rate of the sender's link.
     pub line_rate: Rate,

@@ -6,7 +6,7 @@ use crate::contract::hooks::PipelineHooks;
 use crate::contract::options::Options;
 use crate::contract::packet::PacketContext;
 use crate::contract::view::View;
-use crate::frame::{Psn, Route};
+use crate::frame::{Direction, Psn, Route};
 use crate::ids::{NodeId, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
@@ -149,6 +149,11 @@ pub enum Choice {
 pub struct FlowKey(pub u64);
 
 impl FlowKey {
+    /// Returns the key of packets in `direction` of the flow with this identity.
+    pub fn of(identity: u64, direction: Direction) -> FlowKey {
+        FlowKey(mix(identity << 1 | u64::from(direction == Direction::Ack)))
+    }
+
     /// Returns the key of a packet on `path`; the unchanged key if no host chose a path.
     pub fn with(self, path: Option<Entropy>) -> FlowKey {
         path.map_or(self, |Entropy(path)| FlowKey(mix(self.0 ^ (u64::from(path) + 1) << 40)))

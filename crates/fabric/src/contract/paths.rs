@@ -1,6 +1,7 @@
 //! Paths of packets through the network.
 
-use crate::frame::{Direction, NextHop, Packet, Route, Trail};
+use crate::contract::load_balance::FlowKey;
+use crate::frame::{Direction, NextHop, Packet, PacketKind, Route, Trail};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use backwater_engine::Duration;
 
@@ -33,10 +34,13 @@ pub trait Paths {
     /// leads through `ingress`.
     fn reverse_route(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
 
-    /// Returns the port through which a packet of `flow` leaves the node at the other end of
-    /// `port`'s link, where `route` is the rest of the packet's route. `None` if the port is not
-    /// known in advance.
-    fn next_hop_port(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId>;
+    /// Returns the hash key of packets of `flow` and of `kind`.
+    fn key(&self, flow: FlowId, kind: PacketKind) -> FlowKey;
+
+    /// Returns the port through which a packet of `flow` and of `kind` leaves the node at the other
+    /// end of `port`'s link, where `route` is the rest of the packet's route. `None` if the port is
+    /// not known in advance.
+    fn next_hop_port(&self, port: PortId, flow: FlowId, kind: PacketKind, route: &Route) -> Option<PortId>;
 }
 
 /// Ports that a packet will pass, the next one first, as far as they are known. If a switch chooses
@@ -47,7 +51,7 @@ pub trait Paths {
 pub struct RemainingHops<'a> {
     paths: &'a dyn Paths,
     flow: FlowId,
-    direction: Direction,
+    kind: PacketKind,
     route: Route,
     /// Port that the packet passes before the next port to return.
     last: PortId,
@@ -59,17 +63,17 @@ impl<'a> RemainingHops<'a> {
     /// along a routing loop.
     pub const MOST: u8 = 8;
 
-    /// Returns the ports that a packet of `flow` passes after `egress`, where `route` is the rest
-    /// of the packet's route.
+    /// Returns the ports that a packet of `flow` and of `kind` passes after `egress`, where `route`
+    /// is the rest of the packet's route.
     #[inline]
     pub fn new(
         paths: &'a dyn Paths,
         flow: FlowId,
-        direction: Direction,
+        kind: PacketKind,
         route: Route,
         egress: PortId,
     ) -> RemainingHops<'a> {
-        RemainingHops { paths, flow, direction, route, last: egress, left: RemainingHops::MOST }
+        RemainingHops { paths, flow, kind, route, last: egress, left: RemainingHops::MOST }
     }
 }
 
@@ -82,7 +86,7 @@ impl Iterator for RemainingHops<'_> {
         if self.route.next() == NextHop::Arrived {
             return None;
         }
-        self.last = self.paths.next_hop_port(self.last, self.flow, self.direction, &self.route)?;
+        self.last = self.paths.next_hop_port(self.last, self.flow, self.kind, &self.route)?;
         self.route.advance();
         Some(self.last)
     }

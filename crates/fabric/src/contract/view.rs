@@ -151,7 +151,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn remaining_hops(&self, packet: &PacketContext<'_>) -> RemainingHops<'_> {
         let (headers, egress) = (packet.headers(), self.port(packet.egress).id());
-        RemainingHops::new(self.paths, headers.flow, headers.direction(), headers.route, egress)
+        RemainingHops::new(self.paths, headers.flow, headers.kind, headers.route, egress)
     }
 
     /// Returns the bytes charged to an ingress queue. `None` for a flow control, which learns the

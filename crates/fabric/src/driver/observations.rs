@@ -20,8 +20,9 @@ pub(crate) struct Observations {
     pub(crate) counters: BTreeMap<&'static str, u64>,
     /// Flows that their senders completed since the list was last collected.
     pub(crate) acknowledged: Vec<Acknowledged>,
-    /// Flow of every data packet that was lost since the list was last collected.
-    pub(crate) lost: Vec<FlowId>,
+    /// Flow and kind of every packet that was lost since the list was last collected, except for
+    /// notices.
+    pub(crate) lost: Vec<(FlowId, PacketKind)>,
     pub(crate) pauses: Vec<PauseInterval>,
     pub(crate) full: Vec<FullQueue>,
     /// Drops that break the lossless guarantee.
@@ -107,7 +108,8 @@ impl Observations {
             | Report::Sender { .. }
             | Report::Rate { .. } => {}
             Report::Dropped { node, ingress, class, packet, cause, .. } => {
-                self.lost.extend(packet.filter(|(kind, ..)| *kind == PacketKind::Data).map(|(_, flow, _)| flow));
+                let packet = packet.filter(|(kind, ..)| *kind != PacketKind::Notice);
+                self.lost.extend(packet.map(|(kind, flow, _)| (flow, kind)));
                 match (cause, fabric.guarantee(ingress)) {
                     (DropCause::Headroom, Guarantee::Lossless) => {
                         self.totals.violations += 1;

@@ -55,10 +55,10 @@ pub struct Simulation {
     pub(super) down: BTreeSet<usize>,
     /// Live flows that started before the last change of routes, with their paths at their start.
     pub(super) first_paths: BTreeMap<FlowId, PortPath>,
-    /// Flows whose sender is done, while some of their packets may be in the network.
+    /// Flows whose sender is done, while some of their packets or answers may be in the network.
     pub(super) settling: Vec<Acknowledged>,
-    /// Lost packets of live flows.
-    pub(super) lost: BTreeMap<FlowId, u64>,
+    /// Numbers of lost packets of live flows: data, and ACKs, NACKs and CNPs.
+    pub(super) lost: BTreeMap<FlowId, [u64; 2]>,
     /// Forgotten flows that have not been collected.
     pub(super) finished: Vec<FlowOutcome>,
     pub(super) acknowledged_flows: u64,
@@ -315,13 +315,14 @@ impl Simulation {
         for shard in &mut self.shards {
             self.acknowledged_flows += shard.io.observations.acknowledged.len() as u64;
             self.settling.append(&mut shard.io.observations.acknowledged);
-            for flow in shard.io.observations.lost.drain(..) {
-                *self.lost.entry(flow).or_default() += 1;
+            for (flow, kind) in shard.io.observations.lost.drain(..) {
+                self.lost.entry(flow).or_default()[kind.direction() as usize] += 1;
             }
         }
     }
 
-    /// Forgets flows whose sender is done and whose packets have all arrived or been lost.
+    /// Forgets flows whose sender is done and whose packets and answers have all arrived or been
+    /// lost.
     fn forget_flows(&mut self) {
         self.settling.sort_unstable_by_key(|done| (done.at, done.flow));
         let mut settling = std::mem::take(&mut self.settling);
@@ -330,9 +331,10 @@ impl Simulation {
             let NodePlace { shard, node } = self.layout.node(flow.spec.dst);
             let endpoint = self.shards[shard as usize].nodes[node as usize].io.endpoint.as_mut();
             let endpoint = endpoint.expect("flows end at nodes with an endpoint");
-            let lost_packets = self.lost.get(&done.flow).copied().unwrap_or(0);
+            let [lost_data, lost_answers] = self.lost.get(&done.flow).copied().unwrap_or_default();
             let arrived = endpoint.reception(flow).map_or(0, |reception| reception.arrived);
-            if arrived + lost_packets < done.packets {
+            let (answers, answered) = (endpoint.answers(flow), flow.answered.get());
+            if arrived + lost_data < done.packets || u64::from(answered) + lost_answers < u64::from(answers) {
                 return true;
             }
             let reception = endpoint.forget_receiver(flow);

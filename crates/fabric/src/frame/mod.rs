@@ -120,10 +120,17 @@ pub enum PacketKind {
     Notice,
 }
 
+impl PacketKind {
+    /// Returns the direction of packets of this kind.
+    pub fn direction(self) -> Direction {
+        if self == PacketKind::Data { Direction::Data } else { Direction::Ack }
+    }
+}
+
 impl Packet {
     /// Returns the direction of the packet.
     pub fn direction(&self) -> Direction {
-        if self.kind == PacketKind::Data { Direction::Data } else { Direction::Ack }
+        self.kind.direction()
     }
 }
 

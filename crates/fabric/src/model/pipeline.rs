@@ -18,8 +18,8 @@
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
-    Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, Pressure,
-    RouteRequest, Stage, View,
+    Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, Paths,
+    Pressure, RouteRequest, Stage, View,
 };
 use crate::frame::framing::FrameSize;
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
@@ -96,7 +96,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Body::Packet(headers) = &packet.frame.body else { unreachable!("link-local frames are not routed") };
         let switch = switch.as_mut().expect("routes pass through switches only");
         let path = records.path(packet.frame.record).map(Entropy);
-        let key = fabric.key(headers.flow, headers.direction()).with(path);
+        let key = fabric.key(headers.flow, headers.kind).with(path);
         let request = &mut RouteRequest { packet: packet.context(PortIx::NONE, records), destination, key, candidates };
         let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
         match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {

@@ -6,16 +6,16 @@ use crate::contract::{
     AnswerPath, Diagnostic, Entropy, FlowHash, FlowKey, Neighbour, Paths, PortFacts, RemainingHops, SenderFacts, Shape,
     Site,
 };
-use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
+use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, PacketKind, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{PortPath, RoundTrips, Routes, Wiring, begins_stage};
-use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig};
+use crate::network::spec::{FlowKeys, FlowSpec, NetworkSpec, NodeKind, RelayConfig};
 use arrayvec::ArrayVec;
 use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::interrupt;
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::random::{Seed, mix};
+use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate};
 use std::collections::BTreeSet;
 
@@ -156,11 +156,20 @@ impl Paths for Fabric {
         fixed.map_or(Route::towards(source), Route::after_first)
     }
 
-    fn next_hop_port(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId> {
+    fn key(&self, flow: FlowId, kind: PacketKind) -> FlowKey {
+        match self.spec.flow_keys {
+            FlowKeys::Number => FlowKey::of(flow.0.into(), kind.direction()),
+            // The flow of a notice may be forgotten.
+            FlowKeys::Connection if kind == PacketKind::Notice => FlowKey::of(FlowId::NONE.0.into(), kind.direction()),
+            FlowKeys::Connection => FlowKey::of(self.flow(flow).identity(), kind.direction()),
+        }
+    }
+
+    fn next_hop_port(&self, port: PortId, flow: FlowId, kind: PacketKind, route: &Route) -> Option<PortId> {
         match route.next() {
             NextHop::Port(ix) => Some(self.wiring.port_of_peer(port, ix)),
             NextHop::Arrived => None,
-            NextHop::Towards(destination) => self.predicted_port(port, destination, self.key(flow, direction)),
+            NextHop::Towards(destination) => self.predicted_port(port, destination, || self.key(flow, kind)),
         }
     }
 }
@@ -236,7 +245,7 @@ impl Fabric {
     /// Returns the port through which a packet that is routed hop by hop leaves the neighbour of
     /// `port`, if that port is known in advance. Otherwise returns the next port that the packet
     /// certainly passes: the last port of its path, if the destination has only one switch.
-    fn predicted_port(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
+    fn predicted_port(&self, port: PortId, destination: NodeId, key: impl FnOnce() -> FlowKey) -> Option<PortId> {
         let node = self.wiring.peer(&self.wiring.ports[port]);
         if destination == node {
             return None;
@@ -245,7 +254,7 @@ impl Fabric {
             [] => None,
             [only] => Some(self.wiring.port_of_peer(port, *only)),
             several if self.spec.load_balance.is_static() && !self.chooses_paths => {
-                let choice = several[self.hashes[node].index(key, several.len())];
+                let choice = several[self.hashes[node].index(key(), several.len())];
                 Some(self.wiring.port_of_peer(port, choice))
             }
             _ => match self.wiring.ports_of(destination) {
@@ -290,7 +299,8 @@ impl Fabric {
         interrupt::check();
         self.check_endpoints(flow).map_err(|reason| Diagnostic::error("", reason))?;
         self.add_waypoint_routes(flow);
-        let paths = [(flow.src, "data_via", &flow.data_via, flow.dst), (flow.dst, "ack_via", &flow.ack_via, flow.src)];
+        let paths =
+            [(flow.src, "data_via", flow.data_via(), flow.dst), (flow.dst, "ack_via", flow.ack_via(), flow.src)];
         for (source, key, via, target) in paths {
             let key = if via.is_empty() { "" } else { key };
             self.check_path(source, via, target).map_err(|reason| Diagnostic::error(key, reason))?;
@@ -315,7 +325,7 @@ impl Fabric {
         if flow.class.0 > 7 || flow.class == Class::CONTROL {
             return Err(format!("class {} is not a data class, 1 to 7", flow.class.0));
         }
-        if !flow.data_via.iter().chain(&flow.ack_via).all(|node| kind(*node).is_some_and(NodeKind::forwards)) {
+        if !flow.data_via().iter().chain(flow.ack_via()).all(|node| kind(*node).is_some_and(NodeKind::forwards)) {
             return Err("its pinned path goes through a node that does not forward packets".into());
         }
         Ok(())
@@ -378,7 +388,7 @@ impl Fabric {
 
     /// Computes the routes to the switches through which `flow` is pinned.
     pub fn add_waypoint_routes(&mut self, flow: &FlowSpec) {
-        let waypoints = flow.data_via.iter().chain(&flow.ack_via).copied();
+        let waypoints = flow.data_via().iter().chain(flow.ack_via()).copied();
         self.routes.add(&self.spec.nodes, &self.wiring, waypoints);
     }
 
@@ -394,9 +404,17 @@ impl Fabric {
         self.flows.get(id).expect("a flow is live until its last packet has left the network")
     }
 
+    /// Returns the number that names a flow in hash keys and random streams.
+    fn identity(&self, id: FlowId, flow: &FlowSpec) -> u64 {
+        match self.spec.flow_keys {
+            FlowKeys::Number => id.0.into(),
+            FlowKeys::Connection => flow.identity(),
+        }
+    }
+
     /// Returns the hash key of a flow's packets, which stands for their addresses.
-    pub fn key(&self, flow: FlowId, direction: Direction) -> FlowKey {
-        FlowKey(mix(u64::from(flow.0) << 1 | u64::from(direction == Direction::Ack)))
+    fn key_of(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> FlowKey {
+        FlowKey::of(self.identity(id, flow), direction)
     }
 
     /// Returns the number of packets of a flow.
@@ -430,7 +448,7 @@ impl Fabric {
         if !self.has_fixed_route(flow, direction) {
             return Route::towards(if direction == Direction::Data { flow.dst } else { flow.src });
         }
-        let path = self.path_with_key(self.key(id, direction).with(Some(path)), flow, direction, Some(port));
+        let path = self.path_with_key(self.key_of(id, flow, direction).with(Some(path)), flow, direction, Some(port));
         self.route_along(&path, flow, direction)
     }
 
@@ -447,7 +465,7 @@ impl Fabric {
         path: Entropy,
     ) -> (PortIx, Route) {
         let ix = |port: PortId| self.wiring.ports[port].ix;
-        if answers == AnswerPath::Reverse && flow.ack_via.is_empty() {
+        if answers == AnswerPath::Reverse && flow.ack_via().is_empty() {
             let reverse = self.reverse_route(flow.src, packet, trail, ingress);
             if reverse.destination().is_none() {
                 return (ix(ingress), reverse);
@@ -466,7 +484,7 @@ impl Fabric {
     /// Returns the part of the route that all data packets of a flow share, where `route` is the
     /// flow's own route from its host on.
     pub(crate) fn common_route(&self, flow: &FlowSpec, route: Route) -> Route {
-        let is_chosen = self.chooses_paths && flow.data_via.is_empty();
+        let is_chosen = self.chooses_paths && flow.data_via().is_empty();
         if is_chosen { Route::towards(flow.dst) } else { route }
     }
 
@@ -478,22 +496,22 @@ impl Fabric {
     /// Returns true if packets of a flow carry a fixed route: the route is pinned, or a pure
     /// function of the flow.
     fn has_fixed_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
-        let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };
+        let via = if direction == Direction::Data { flow.data_via() } else { flow.ack_via() };
         !via.is_empty() || self.spec.load_balance.is_static()
     }
 
     /// Returns the path of a flow's packets: the pinned path, or else the path that ECMP chooses,
     /// as a representative of all equal-cost paths.
     pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> PortPath {
-        self.path_with_key(self.key(id, direction), flow, direction, None)
+        self.path_with_key(self.key_of(id, flow, direction), flow, direction, None)
     }
 
     /// Returns the path of a packet with hash key `key` that leaves its host through port `first`,
     /// if given.
     fn path_with_key(&self, key: FlowKey, flow: &FlowSpec, direction: Direction, first: Option<PortIx>) -> PortPath {
         let (source, via, target) = match direction {
-            Direction::Data => (flow.src, &flow.data_via, flow.dst),
-            Direction::Ack => (flow.dst, &flow.ack_via, flow.src),
+            Direction::Data => (flow.src, flow.data_via(), flow.dst),
+            Direction::Ack => (flow.dst, flow.ack_via(), flow.src),
         };
         let hashed = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node].index(key, ports.len())];
         let choose =
@@ -507,17 +525,11 @@ impl Fabric {
         path.expect("Fabric::check_flow found every flow a path")
     }
 
-    /// Returns the ports that a packet of `flow` passes after `egress`, where `route` is the rest
-    /// of its route.
+    /// Returns the ports that a packet of `flow` and of `kind` passes after `egress`, where `route`
+    /// is the rest of its route.
     #[inline]
-    pub fn remaining_hops(
-        &self,
-        flow: FlowId,
-        direction: Direction,
-        route: Route,
-        egress: PortId,
-    ) -> RemainingHops<'_> {
-        RemainingHops::new(self, flow, direction, route, egress)
+    pub fn remaining_hops(&self, flow: FlowId, kind: PacketKind, route: Route, egress: PortId) -> RemainingHops<'_> {
+        RemainingHops::new(self, flow, kind, route, egress)
     }
 
     /// Returns the egress ports of `path`, which begins at the flow's source.
@@ -596,12 +608,17 @@ impl Fabric {
         self.spec.site(node, &self.wiring, self.shape, self.base_rtt)
     }
 
-    /// Returns the facts of a sender whose port has rate `line_rate`. The facts name flow 0, which
-    /// callers may replace.
+    /// Returns the facts of the sender of active flow `id`, whose port has rate `line_rate`.
+    pub(crate) fn sender_of(&self, id: FlowId, line_rate: Rate) -> SenderFacts {
+        SenderFacts { flow: id, identity: self.identity(id, self.flow(id)), ..self.sender(line_rate) }
+    }
+
+    /// Returns the facts of any sender whose port has rate `line_rate`. The facts name flow 0.
     pub fn sender(&self, line_rate: Rate) -> SenderFacts {
         let (hops, hop_rtt) = self.hops;
         SenderFacts {
             flow: FlowId(0),
+            identity: 0,
             seed: Seed(self.spec.seed),
             line_rate,
             base_rtt: self.base_rtt,
@@ -668,7 +685,7 @@ mod tests {
         };
         let remaining_hops = |egress| {
             let route = Route::towards(NodeId(3));
-            fabric.remaining_hops(FlowId(0), Direction::Data, route, egress).collect::<Vec<_>>()
+            fabric.remaining_hops(FlowId(0), PacketKind::Data, route, egress).collect::<Vec<_>>()
         };
         assert_eq!(remaining_hops(port(0, 4)), [port(5, 3)]);
         assert_eq!(remaining_hops(port(4, 6)), [port(6, 5), port(5, 3)]);
@@ -682,12 +699,12 @@ mod tests {
         let mut spec = linked(4, 4, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
         let known = |spec: &NetworkSpec, via: &[u32]| {
             let fabric = fabric(spec.clone());
-            let mut flow = flow(0, 3, 1000, 0);
+            let flow = flow(0, 3, 1000, 0);
             let (port, route) = fabric.route(FlowId(0), &flow, Direction::Data);
             let first = fabric.wiring.port_at(NodeId(0), port).id;
-            flow.data_via = via.iter().copied().map(NodeId).collect();
+            let flow = flow.via(via.iter().copied().map(NodeId).collect(), vec![]);
             let remaining_hops =
-                fabric.remaining_hops(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first);
+                fabric.remaining_hops(FlowId(0), PacketKind::Data, fabric.common_route(&flow, route), first);
             (remaining_hops.count(), fabric.has_known_path(&flow))
         };
         assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [(3, true); 2]);
@@ -704,8 +721,7 @@ mod tests {
     #[test]
     fn pinned_paths_have_at_most_seven_hops() {
         let refusal = |spec: NetworkSpec, via: &[u32]| {
-            let mut flow = flow(0, 1, 1000, 0);
-            flow.data_via = via.iter().copied().map(NodeId).collect();
+            let flow = flow(0, 1, 1000, 0).via(via.iter().copied().map(NodeId).collect(), vec![]);
             fabric(spec).check_flow(&flow).err().map(|error| error.message)
         };
         assert_eq!(refusal(line(6), &[2, 3, 4, 5, 6, 7]), None);
@@ -735,7 +751,7 @@ mod tests {
         let fabric = fabric(spec);
         let [first, second] = [NodeId(0), NodeId(2)].map(|node| fabric.wiring.ports_of(node).last().unwrap().id);
         let remaining_hops =
-            |egress| fabric.remaining_hops(FlowId(0), Direction::Data, Route::towards(NodeId(1)), egress);
+            |egress| fabric.remaining_hops(FlowId(0), PacketKind::Data, Route::towards(NodeId(1)), egress);
         assert_eq!(remaining_hops(first).collect::<Vec<_>>(), [second]);
         assert_eq!(remaining_hops(second).collect::<Vec<_>>(), []);
     }

@@ -14,7 +14,7 @@ use crate::mechanisms::recovery::RecoveryConfig;
 use crate::network::routes::{Extent, Routes, Wiring};
 use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::interrupt;
-use backwater_engine::random::Seed;
+use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ pub struct NetworkSpec {
     pub groups: Vec<SwitchGroup>,
     /// Configuration of all hosts.
     pub host: HostConfig,
+    /// Names of flows in hash keys.
+    pub flow_keys: FlowKeys,
     /// Congestion control of all flows.
     pub congestion: CongestionConfig,
     /// Load balancer.
@@ -72,6 +74,7 @@ impl Default for NetworkSpec {
             switch: SwitchConfig::default(),
             groups: Vec::new(),
             host: HostConfig::default(),
+            flow_keys: FlowKeys::Number,
             congestion: CongestionConfig::None(Default::default()),
             load_balance: LoadBalanceConfig::Ecmp(Default::default()),
             recovery: RecoveryConfig::GoBackN(Default::default()),
@@ -177,6 +180,20 @@ pub struct LinkFault {
     pub up: Time,
 }
 
+/// Names of flows in hash keys: in the hash of ECMP, in BFC's table of flows, and in the random
+/// streams of senders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowKeys {
+    /// The part of the traffic, source, destination, and a number. For listed flows: the number
+    /// among the part's flows with the same ends. For generated arrivals: the number among the
+    /// part's flows with the same source. So other flows do not affect a flow's path.
+    Connection,
+    /// The number of the flow among all flows, in order of start. So the path of a flow depends on
+    /// the number of earlier flows. For the results of earlier versions.
+    Number,
+}
+
 /// A flow: `bytes` of payload from `src` to `dst`, ready to send at `start`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
@@ -192,21 +209,60 @@ pub struct FlowSpec {
     pub start: Time,
     /// Index into the run's list of tags, which name parts of the traffic.
     pub tag: u16,
-    /// Switches that the data passes, in order. If empty, the load balancer chooses the path.
-    pub data_via: Vec<NodeId>,
-    /// Switches that the ACKs pass, in order. If empty, the load balancer chooses the path.
-    pub ack_via: Vec<NodeId>,
+    /// Hash of the name of the flow's part of the traffic.
+    pub part: u32,
+    /// Number of the flow among the flows of its part, either with the same ends or with the same
+    /// source. With the part and the ends, it determines the flow's hash key
+    /// ([`FlowKeys::Connection`]).
+    pub number: u32,
+    /// Pinned paths; `None` if the load balancer chooses both paths.
+    pub pinned: Option<Box<PinnedPaths>>,
+}
+
+/// Pinned paths of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedPaths {
+    /// Switches that the data passes, in order.
+    pub data: Vec<NodeId>,
+    /// Switches that the ACKs pass, in order.
+    pub ack: Vec<NodeId>,
 }
 
 impl FlowSpec {
     /// Returns a flow of class 3 that starts at time 0 and that the load balancer routes.
     pub fn new(src: NodeId, dst: NodeId, bytes: u64) -> FlowSpec {
-        let (data_via, ack_via) = (Vec::new(), Vec::new());
-        FlowSpec { src, dst, bytes, class: Class(3), start: Time::ZERO, tag: 0, data_via, ack_via }
+        let (start, pinned) = (Time::ZERO, None);
+        FlowSpec { src, dst, bytes, class: Class(3), start, tag: 0, part: 0, number: 0, pinned }
+    }
+
+    /// Pins the paths of the data and of the ACKs to switches, in order. The load balancer chooses
+    /// a path whose list is empty.
+    pub fn via(mut self, data: Vec<NodeId>, ack: Vec<NodeId>) -> FlowSpec {
+        let is_pinned = !data.is_empty() || !ack.is_empty();
+        self.pinned = is_pinned.then(|| Box::new(PinnedPaths { data, ack }));
+        self
+    }
+
+    /// Returns the switches that the data passes, in order. If empty, the load balancer chooses the
+    /// path.
+    pub fn data_via(&self) -> &[NodeId] {
+        self.pinned.as_ref().map_or(&[], |paths| &paths.data)
+    }
+
+    /// Returns the switches that the ACKs pass, in order. If empty, the load balancer chooses the
+    /// path.
+    pub fn ack_via(&self) -> &[NodeId] {
+        self.pinned.as_ref().map_or(&[], |paths| &paths.ack)
     }
 
     /// Size of an endless flow, which sends until the run ends.
     pub const ENDLESS: u64 = u64::MAX;
+
+    /// Returns the number that names the flow in hash keys ([`FlowKeys::Connection`]).
+    pub(crate) fn identity(&self) -> u64 {
+        let ends = u64::from(self.src.0) << 32 | u64::from(self.dst.0);
+        mix(mix(ends) ^ (u64::from(self.part) << 32 | u64::from(self.number)))
+    }
 
     /// Returns true if the flow never ends.
     pub fn is_endless(&self) -> bool {

@@ -43,11 +43,7 @@ pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
 /// reverse path.
 pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
     let nodes = |ids: &mut dyn Iterator<Item = &u32>| ids.map(|id| NodeId(*id)).collect();
-    FlowSpec {
-        data_via: nodes(&mut through.iter()),
-        ack_via: nodes(&mut through.iter().rev()),
-        ..flow(src, dst, bytes, 0)
-    }
+    flow(src, dst, bytes, 0).via(nodes(&mut through.iter()), nodes(&mut through.iter().rev()))
 }
 
 /// Returns the traffic of Figure 5 of the PortFC paper in BCube(4, 1). Switches 16 to 19 are in

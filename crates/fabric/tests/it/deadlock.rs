@@ -121,10 +121,8 @@ fn a_busy_ring_without_a_cycle_of_buffers_is_no_deadlock() {
         link.rate = Rate::from_gbps(25);
     }
     let flows = (0..size).flat_map(|i| {
-        (0..3).map(move |_| FlowSpec {
-            data_via: vec![NodeId(size + i), NodeId(size + (i + 1) % size)],
-            ..flow(i, (i + 1) % size, 300_000, 0)
-        })
+        let via = vec![NodeId(size + i), NodeId(size + (i + 1) % size)];
+        (0..3).map(move |_| flow(i, (i + 1) % size, 300_000, 0).via(via.clone(), vec![]))
     });
     let incast = (1..size).map(|i| flow(i, 0, 300_000, 0));
     let mut simulation = Simulation::new(spec, incast.chain(flows).collect(), 1).unwrap();

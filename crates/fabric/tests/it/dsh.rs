@@ -345,11 +345,9 @@ fn a_deadlock_of_port_wide_pauses_is_found() {
         spec.switch.buffer = Bytes(reserved(&spec) + 100_000);
         let via = |hosts: [u32; 3]| hosts.map(|i| NodeId(size + i % size)).to_vec();
         let round = (0..size).flat_map(|i| {
-            [i, (i + 1) % size].map(|class| FlowSpec {
-                class: Class(1 + class as u8),
-                data_via: via([i, i + 1, i + 2]),
-                ack_via: via([i + 2, i + 1, i]),
-                ..flow(i, (i + 2) % size, 3_000_000, 0)
+            [i, (i + 1) % size].map(|class| {
+                let flow = flow(i, (i + 2) % size, 3_000_000, 0).via(via([i, i + 1, i + 2]), via([i + 2, i + 1, i]));
+                FlowSpec { class: Class(1 + class as u8), ..flow }
             })
         });
         Simulation::new(spec, round.collect(), 1).unwrap()

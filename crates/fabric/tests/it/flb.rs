@@ -58,7 +58,7 @@ fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
 fn long_flows(pinned: Option<[u32; 3]>) -> Vec<FlowSpec> {
     let mut flows: Vec<_> = (0..3).map(|i| flow(i, 17 + i, 250_000_000, 0)).collect();
     for (flow, path) in flows.iter_mut().zip(pinned.into_iter().flatten()) {
-        flow.data_via = vec![NodeId(S0), NodeId(S0 + 1 + path), NodeId(S4)];
+        *flow = flow.clone().via(vec![NodeId(S0), NodeId(S0 + 1 + path), NodeId(S4)], vec![]);
     }
     flows
 }
@@ -586,7 +586,7 @@ fn the_printed_rule_reorders_packets_while_a_queue_drains() {
         let mut flows: Vec<_> = (0..2).map(|host| flow(host, 8 + host, 1000 * 952, 0)).collect();
         for burst in 1..10 {
             let data_via = [16, 18, 17].map(NodeId).to_vec();
-            let pinned = |host| FlowSpec { data_via: data_via.clone(), ..flow(host, 8 + host, 9520, burst * 20_000) };
+            let pinned = |host| flow(host, 8 + host, 9520, burst * 20_000).via(data_via.clone(), vec![]);
             flows.extend((2..8).map(pinned));
         }
         let (simulation, outcomes) = run(&spec, flows);
@@ -626,7 +626,7 @@ fn the_shortest_delay_is_that_of_the_idle_path() {
     let mut flows = Vec::new();
     for (start, are_first) in [(0, true), (50_000, false), (100_000, true)] {
         // The packet in front is pinned to one path, and is not sampled.
-        let via = |src, spine| FlowSpec { data_via: [8, spine, 9].map(NodeId).to_vec(), ..flow(src, 4, 1024, start) };
+        let via = |src, spine| flow(src, 4, 1024, start).via([8, spine, 9].map(NodeId).to_vec(), vec![]);
         flows.extend([via(0, 10), via(1, 11)].into_iter().filter(|_| are_first));
         flows.extend([flow(2, 6, 1024, start), flow(3, 7, 1024, start)]);
     }

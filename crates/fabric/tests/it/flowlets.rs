@@ -307,7 +307,7 @@ fn flows_leave_a_link_that_fails() {
         let mut spec = leaf_spine(load_balance, 100);
         let down = at_us(100);
         spec.faults = vec![LinkFault { link: 8, down, up: Time::NEVER }];
-        let flows = (0..4).map(|host| FlowSpec { ack_via: vec![NodeId(11)], ..flow(host, 4 + host, 4_000_000, 0) });
+        let flows = (0..4).map(|host| flow(host, 4 + host, 4_000_000, 0).via(vec![], vec![NodeId(11)]));
         let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
         simulation.run_until(down, 1);
         let [before, other] = sent_up(&simulation);
@@ -330,7 +330,7 @@ fn acks_leave_a_link_that_fails() {
         let mut spec = leaf_spine(load_balance, 100);
         let down = at_us(100);
         spec.faults = vec![LinkFault { link: 10, down, up: Time::NEVER }];
-        let pinned = |host| FlowSpec { data_via: vec![NodeId(11)], ..flow(host, 4 + host, 1_000_000, 0) };
+        let pinned = |host| flow(host, 4 + host, 1_000_000, 0).via(vec![NodeId(11)], vec![]);
         let mut simulation = Simulation::new(spec, (0..4).map(pinned).collect(), 1).unwrap();
         simulation.run_until(Time::ZERO + Duration::from_ms(20), 1);
         assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));

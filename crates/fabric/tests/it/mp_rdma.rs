@@ -121,7 +121,7 @@ fn a_slow_path_gets_its_share() {
 #[test]
 fn a_flow_yields_to_a_pinned_flow() {
     let spec = leaf_spine(2, &[100; 2]);
-    let pinned = FlowSpec { data_via: [4, 6, 5].map(NodeId).to_vec(), ..endless(1, 3) };
+    let pinned = endless(1, 3).via([4, 6, 5].map(NodeId).to_vec(), vec![]);
     let seen = watch(&spec, vec![endless(0, 2), pinned], [2, 6]);
     assert!(seen.flows[0] > 95.0 && seen.flows[1] > 95.0 && seen.pauses == 0, "{seen:?}");
 }

@@ -98,8 +98,7 @@ fn testbed(flow_control: FlowControlConfig) -> Simulation {
     let spec = with_delay(leaf_spine(3, 2, 2));
     let via = |core: u32, from: u32| vec![NodeId(from), NodeId(core), NodeId(8)];
     let flows = [(0, 4, 9, 6, 0), (2, 4, 10, 7, 100_000), (3, 5, 10, 7, 200_000)];
-    let flows =
-        flows.map(|(src, dst, core, tor, start)| FlowSpec { data_via: via(core, tor), ..endless(src, dst, start) });
+    let flows = flows.map(|(src, dst, core, tor, start)| endless(src, dst, start).via(via(core, tor), vec![]));
     Simulation::new(with(spec, flow_control), flows.to_vec(), 1).expect("the network is valid")
 }
 
@@ -233,10 +232,9 @@ fn ring() -> NetworkSpec {
 /// passes C1, A1 and B2. C1 is congested first.
 fn three_flows(flow_control: FlowControlConfig) -> Simulation {
     let flows = [(1, 3, [B, C, A], 0), (2, 4, [C, A, B], 0), (0, 5, [A, B, C], 20_000)];
-    let flows = flows.map(|(src, dst, way, start)| FlowSpec {
-        data_via: way.map(NodeId).to_vec(),
-        ack_via: way.iter().rev().copied().map(NodeId).collect(),
-        ..endless(src, dst, start)
+    let flows = flows.map(|(src, dst, way, start)| {
+        let back = way.iter().rev().copied().map(NodeId).collect();
+        endless(src, dst, start).via(way.map(NodeId).to_vec(), back)
     });
     Simulation::new(with(ring(), flow_control), flows.to_vec(), 1).expect("the network is valid")
 }

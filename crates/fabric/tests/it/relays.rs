@@ -107,7 +107,7 @@ fn a_server_forwards_at_its_configured_rate() {
             Some(thresholds(if spec.switch.flow_control.name() == "none" { 1 << 30 } else { 20_000 }));
         spec.host.relay.rate = Some(Rate::from_gbps(40));
         // ACKs, which would be forwarded as well, take another path.
-        let flow = FlowSpec { ack_via: [5, 2, 6].map(NodeId).to_vec(), ..via(0, &[4, 1, 7], 3, 100_000_000) };
+        let flow = flow(0, 3, 100_000_000, 0).via([4, 1, 7].map(NodeId).to_vec(), [5, 2, 6].map(NodeId).to_vec());
         let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
         let mut at = |us| {
             simulation.run_until(at_us(us), 1);

@@ -314,7 +314,7 @@ fn packets_wait_for_their_link_despite_another_links_failure() {
         spec.reconvergence = Some(Duration::from_us(50));
         spec.faults = vec![LinkFault { link: 3, down: at_us(100), up: at_us(120) }];
         spec.faults.extend(other.map(|us| LinkFault { link: 2, down: at_us(us), up: Time::NEVER }));
-        let pinned = FlowSpec { data_via: vec![NodeId(5)], ack_via: vec![NodeId(6)], ..flow(0, 1, 4_000_000, 0) };
+        let pinned = flow(0, 1, 4_000_000, 0).via(vec![NodeId(5)], vec![NodeId(6)]);
         let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
         simulation.run_until(at_us(119), 1);
         let waiting = &simulation.node(NodeId(2)).ports()[PortIx(2)];
@@ -375,7 +375,7 @@ fn an_ack_for_a_dead_port_is_dropped() {
     let mut spec = linked(2, 2, [(0, 2), (0, 3), (1, 2), (1, 3)]);
     spec.reconvergence = Some(Duration::from_us(10));
     spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(300) }];
-    let pinned = FlowSpec { data_via: vec![NodeId(2)], ack_via: vec![NodeId(3)], ..flow(0, 1, 1024, 100_000) };
+    let pinned = flow(0, 1, 1024, 100_000).via(vec![NodeId(2)], vec![NodeId(3)]);
     let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
     // Both ways pass two links of 1 us, with a frame of 1122 B forward and of 86 B back.
     let (there, back) = (2 * (1_000_000 + 1122 * 80), 2 * (1_000_000 + 86 * 80));

@@ -76,7 +76,7 @@ fn plan(case: &Case) -> Option<Plan> {
     });
     let mut scenario = Scenario::from_document(&Document::from_json(&scenario)).unwrap();
     let NetworkSpec { framing, mtu, reconvergence, .. } = case.spec;
-    scenario.network = NetworkConfig { framing, mtu, reconvergence };
+    scenario.network = NetworkConfig { framing, mtu, reconvergence, ..scenario.network };
     scenario.run.seed = case.spec.seed;
     scenario.switch = case.spec.switch.clone();
     scenario.host = case.spec.host.clone();

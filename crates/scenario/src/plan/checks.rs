@@ -520,8 +520,8 @@ fn entry_of(flow: &FlowSpec, spec: &NetworkSpec, scenario: &Scenario) -> Option<
     let name = |node: &NodeId| &spec.nodes[*node].name;
     let is_it = |it: &FlowConfig| {
         [&it.src, &it.dst] == [name(&flow.src), name(&flow.dst)]
-            && it.data_via.iter().eq(flow.data_via.iter().map(name))
-            && it.ack_via.iter().eq(flow.ack_via.iter().map(name))
+            && it.data_via.iter().eq(flow.data_via().iter().map(name))
+            && it.ack_via.iter().eq(flow.ack_via().iter().map(name))
     };
     scenario.traffic.iter().enumerate().find_map(|(part, config)| match config {
         TrafficConfig::Flows(config) => {

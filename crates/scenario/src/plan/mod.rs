@@ -76,6 +76,7 @@ impl Plan {
             switch: scenario.switch.clone(),
             groups: nodes::groups(&scenario.groups, &graph, &mut diagnostics),
             host: scenario.host.clone(),
+            flow_keys: scenario.network.flow_keys,
             congestion: scenario.congestion_control.clone(),
             load_balance: scenario.load_balance.clone(),
             recovery: scenario.recovery.clone(),

@@ -54,6 +54,11 @@ struct AllToAll {
 }
 
 impl Schedule for AllToAll {
+    /// Every pair of hosts has one flow.
+    fn is_numbered(&self) -> bool {
+        true
+    }
+
     fn stream(self: Arc<Self>) -> schedule::Stream {
         let count = self.hosts.len();
         Box::new((count..count * count).map(move |index| {

@@ -75,7 +75,8 @@ impl FlowConfig {
         }
         let start = part.window.start + Duration::from_ps(self.start.ps());
         let (src, dst) = endpoints?;
-        Some(FlowSpec { class, data_via: data_via?, ack_via: ack_via?, ..part.flow(src, dst, bytes, start) })
+        let flow = part.flow(src, dst, bytes, start).via(data_via?, ack_via?);
+        Some(FlowSpec { class, ..flow })
     }
 }
 
@@ -114,8 +115,8 @@ mod tests {
         let endless = FlowSpec::ENDLESS;
         assert_eq!(brief, [(0, 8, 9, endless, 3), (1_000_000, 1, 4, endless, 3), (4_000_000, 0, 4, 250_000_000, 2)]);
         let name = |node: &NodeId| fabric().name(*node).to_owned();
-        assert_eq!(made.flows().nth(2).unwrap().data_via.iter().map(name).collect::<Vec<_>>(), ["leaf0", "spine1"]);
-        assert_eq!(made.flows().nth(2).unwrap().ack_via.iter().map(name).collect::<Vec<_>>(), ["spine0"]);
+        assert_eq!(made.flows().nth(2).unwrap().data_via().iter().map(name).collect::<Vec<_>>(), ["leaf0", "spine1"]);
+        assert_eq!(made.flows().nth(2).unwrap().ack_via().iter().map(name).collect::<Vec<_>>(), ["spine0"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One part of the traffic: collects its flows, notes and errors.
 
-use super::schedule::{InClasses, Listed, Schedule, draw};
+use super::schedule::{InClasses, Listed, Numbered, Schedule, draw};
 use super::sizes::{Distribution, FlowSizes};
 use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
 use crate::diagnostic::Diagnostic;
@@ -46,6 +46,8 @@ impl Scene<'_> {
 pub(super) struct Template {
     class: Class,
     tag: u16,
+    /// Hash of the part's name.
+    part: u32,
     /// Interval in which flows may start.
     pub(super) window: Range<Time>,
 }
@@ -53,8 +55,7 @@ pub(super) struct Template {
 impl Template {
     /// Returns a flow that the load balancer routes.
     pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
-        let (data_via, ack_via) = (Vec::new(), Vec::new());
-        FlowSpec { src, dst, bytes, class: self.class, start, tag: self.tag, data_via, ack_via }
+        FlowSpec { class: self.class, start, tag: self.tag, part: self.part, ..FlowSpec::new(src, dst, bytes) }
     }
 }
 
@@ -247,7 +248,8 @@ impl<'a> Part<'a> {
     /// Returns the properties that the flows of the part share. If flows draw their classes, the
     /// template has the first of these classes.
     pub(super) fn template(&self) -> Template {
-        Template { class: self.class(), tag: self.tag.1, window: self.window.clone() }
+        let part = Seed(0).hash(&self.streams, 0) as u32;
+        Template { class: self.class(), tag: self.tag.1, part, window: self.window.clone() }
     }
 
     /// Returns the class of flows without a class of their own; the first class of the part if
@@ -271,7 +273,11 @@ impl<'a> Part<'a> {
     pub(super) fn schedule(&mut self, schedule: impl Schedule + 'static, expected: f64) {
         self.made.classes.extend(self.classes.iter().map(|class| (self.tag.1, *class)));
         self.made.expected += expected;
+        let is_numbered = schedule.is_numbered();
         let mut schedule: Arc<dyn Schedule> = Arc::new(schedule);
+        if !is_numbered {
+            schedule = Arc::new(Numbered(schedule));
+        }
         if self.classes.len() > 1 {
             schedule = Arc::new(InClasses { schedule, classes: self.classes.clone(), draws: self.stream("classes") });
         }
@@ -306,8 +312,7 @@ impl<'a> Part<'a> {
         }
         if !self.listed.is_empty() {
             self.made.expected += self.listed.len() as f64;
-            self.listed.sort_by_key(|flow| flow.start);
-            self.made.parts.push(Arc::new(Listed(self.listed)));
+            self.made.parts.push(Arc::new(Listed::new(self.listed)));
         }
         self.errors
     }

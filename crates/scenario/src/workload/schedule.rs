@@ -3,6 +3,7 @@
 use backwater_engine::{Time, random};
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::network::spec::FlowSpec;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Debug;
@@ -23,6 +24,12 @@ pub(super) trait Schedule: Debug + Send + Sync {
         Box::new(std::iter::empty())
     }
 
+    /// Returns true if the flows are numbered ([`FlowSpec::number`]). The flows of other schedules
+    /// are numbered at their sources, in order of start.
+    fn is_numbered(&self) -> bool {
+        false
+    }
+
     /// Returns the flows, if they are listed in memory.
     fn listed(&self) -> &[FlowSpec] {
         &[]
@@ -31,7 +38,26 @@ pub(super) trait Schedule: Debug + Send + Sync {
 
 /// Flows listed in memory, in order of start.
 #[derive(Debug)]
-pub(super) struct Listed(pub(super) Vec<FlowSpec>);
+pub(super) struct Listed(Vec<FlowSpec>);
+
+impl Listed {
+    /// Sorts `flows` by start. Numbers the flows with the same ends.
+    pub(super) fn new(mut flows: Vec<FlowSpec>) -> Listed {
+        flows.sort_by_key(|flow| flow.start);
+        let mut counts: FxHashMap<(NodeId, NodeId), u32> = FxHashMap::default();
+        for flow in &mut flows {
+            flow.number = next(counts.entry((flow.src, flow.dst)).or_default());
+        }
+        Listed(flows)
+    }
+}
+
+/// Returns `count`, and increments it.
+fn next(count: &mut u32) -> u32 {
+    let number = *count;
+    *count += 1;
+    number
+}
 
 impl Schedule for Listed {
     fn stream(self: Arc<Self>) -> Stream {
@@ -40,6 +66,24 @@ impl Schedule for Listed {
 
     fn listed(&self) -> &[FlowSpec] {
         &self.0
+    }
+}
+
+/// Flows that are numbered at their sources, in order of start.
+#[derive(Debug)]
+pub(super) struct Numbered(pub(super) Arc<dyn Schedule>);
+
+impl Schedule for Numbered {
+    fn stream(self: Arc<Self>) -> Stream {
+        let mut counts: FxHashMap<NodeId, u32> = FxHashMap::default();
+        Box::new(self.0.clone().stream().map(move |flow| {
+            let number = next(counts.entry(flow.src).or_default());
+            FlowSpec { number, ..flow }
+        }))
+    }
+
+    fn fans(&self) -> Box<dyn Iterator<Item = (NodeId, Vec<NodeId>)> + '_> {
+        self.0.fans()
     }
 }
 

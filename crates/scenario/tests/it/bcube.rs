@@ -48,8 +48,9 @@ fn peers(graph: &Graph, name: &str) -> Vec<String> {
 /// Returns `flows` flows per ordered pair of hosts, with consecutive ids.
 fn all_pairs(graph: &Graph, flows: u32) -> Vec<(FlowId, FlowSpec)> {
     let pairs = graph.hosts().flat_map(|src| graph.hosts().map(move |dst| (src, dst))).filter(|(src, dst)| src != dst);
-    let pairs = pairs.flat_map(|pair| (0..flows).map(move |_| pair));
-    (0..).map(FlowId).zip(pairs.map(|(src, dst)| flow(src.0, dst.0, 1000, 0))).collect()
+    let pairs = pairs.flat_map(|pair| (0..flows).map(move |number| (pair, number)));
+    let flow = |((src, dst), number): ((NodeId, NodeId), u32)| FlowSpec { number, ..flow(src.0, dst.0, 1000, 0) };
+    (0..).map(FlowId).zip(pairs.map(flow)).collect()
 }
 
 /// Builds the fabric of a scenario with this topology.

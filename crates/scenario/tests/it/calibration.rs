@@ -163,11 +163,12 @@ fn replay(case: &Path, seed: u64) -> (Vec<f64>, u64) {
     let flows: Vec<FlowSpec> = order
         .iter()
         .map(|index| &references[*index])
-        .map(|flow| FlowSpec {
-            start: Time::ZERO + Duration::from_ns(flow.start_ns),
-            data_via: via(flow.src, flow.data_via, flow.dst),
-            ack_via: via(flow.dst, flow.ack_via, flow.src),
-            ..FlowSpec::new(NodeId(flow.src), NodeId(flow.dst), flow.bytes)
+        .map(|flow| {
+            let ways = [via(flow.src, flow.data_via, flow.dst), via(flow.dst, flow.ack_via, flow.src)];
+            let [data_via, ack_via] = ways;
+            let start = Time::ZERO + Duration::from_ns(flow.start_ns);
+            let spec = FlowSpec::new(NodeId(flow.src), NodeId(flow.dst), flow.bytes);
+            FlowSpec { start, ..spec.via(data_via, ack_via) }
         })
         .collect();
     let starts: Vec<Time> = flows.iter().map(|flow| flow.start).collect();

@@ -33,7 +33,7 @@ pub(crate) fn along(n: u32, k: u32, servers: &[u32]) -> FlowSpec {
         data_via.extend([bcube_switch(n, k, hop[0], layer), hop[1]].map(NodeId));
     }
     data_via.pop();
-    FlowSpec { data_via, ..flow(servers[0], servers[servers.len() - 1]) }
+    flow(servers[0], servers[servers.len() - 1]).via(data_via, vec![])
 }
 
 /// Returns a flow between every two servers of BCube(n, k), for every order of correcting digits.

@@ -236,7 +236,7 @@ impl MpRdma {
             highest: 0,
             sent: 0,
             repeated: BTreeSet::new(),
-            draws: sender.seed.stream("mp-rdma", sender.flow.0.into()),
+            draws: sender.seed.stream("mp-rdma", sender.identity),
         }
     }
 

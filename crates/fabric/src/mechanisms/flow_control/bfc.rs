@@ -7,11 +7,10 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Diagnostics, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
-    Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage,
-    StartingFlow, View,
+    AddedQueues, Diagnostics, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, FlowKey,
+    IngressGauge, Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site,
+    Stage, StartingFlow, View,
 };
-use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, Class, FlowId, NodeId, PortId, PortIx, QueueIx};
@@ -214,8 +213,8 @@ impl FlowControl for Bfc {
         if !is_data && self.acks == Acks::Apart {
             return packet.by_class();
         }
-        let flow = u64::from(headers.flow.0) << 1 | u64::from(headers.direction() == Direction::Ack);
-        let place = (mix(mix(flow)) % self.table_size) as u32;
+        let FlowKey(key) = view.paths.key(headers.flow, headers.kind);
+        let place = (mix(key) % self.table_size) as u32;
         if self.flows.len() >= self.tidy_at {
             self.tidy(now);
         }

@@ -4,8 +4,8 @@ use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
 use super::sender::{PairState, QueuePair};
 use super::timers::{Timer, Timers};
+use crate::contract::Progress;
 use crate::contract::report::Reception;
-use crate::contract::{Progress, SenderFacts};
 use crate::frame::{Direction, Psn, Route};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx, Slot};
 use crate::model::ledger::PairFacts;
@@ -145,6 +145,11 @@ impl Endpoint {
         flow.receiver.get().map(|slot| &self.receivers[slot].reception)
     }
 
+    /// Returns the number of ACKs, NACKs and CNPs that the receiver of `flow` has sent.
+    pub(crate) fn answers(&self, flow: &Flow) -> u32 {
+        flow.receiver.get().map_or(0, |slot| self.receivers[slot].answers)
+    }
+
     /// Returns the packet that the receiver of `flow` expects.
     pub(crate) fn expected(&self, flow: &Flow) -> Psn {
         flow.receiver.get().map_or(0, |slot| self.receivers[slot].expected)
@@ -191,6 +196,7 @@ impl Endpoint {
             port,
             route,
             unacknowledged: 0,
+            answers: 0,
             packets: fabric.packets(&flow.spec),
             expected: 0,
             last_delivery: flow.spec.start,
@@ -330,7 +336,7 @@ impl Endpoint {
         rate: Rate,
         fabric: &Fabric,
     ) -> Slot {
-        let (entry, sender) = (fabric.live_flow(flow), SenderFacts { flow, ..fabric.sender(rate) });
+        let (entry, sender) = (fabric.live_flow(flow), fabric.sender_of(flow, rate));
         let spec = &entry.spec;
         let mut pair = QueuePair {
             flow,

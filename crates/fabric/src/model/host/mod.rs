@@ -352,6 +352,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let (mut egress, mut route, expected) = (receiver.port, receiver.route, receiver.expected);
         if answer.is_some() {
             receiver.unacknowledged = 0;
+            receiver.answers += 1;
         }
         self.node.io.counters.consumed += u64::from(frame.size.charge);
         let path = self.env.records.path(frame.record);
@@ -407,6 +408,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             sent_at: Timestamp::of(self.env.now),
             route: receiver.route,
         };
+        receiver.answers += 1;
         let egress = receiver.port;
         let mut record = RecordRef::NONE;
         if cnp != Cnp::Congested(None) {
@@ -453,8 +455,10 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn receive_feedback(mut self, frame: &Frame, packet: Packet) {
         let fabric = self.env.fabric;
         let endpoint = self.node.io.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
-        // An answer may arrive after its flow is complete, or even forgotten.
-        if let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get()) {
+        let flow = fabric.live_flow(packet.flow);
+        flow.answered.increment();
+        // An answer may arrive after its flow is complete.
+        if let Some(slot) = flow.sender.get() {
             let pair = &mut endpoint.queue_pairs[slot];
             let port = pair.port;
             let acked_before = pair.progress.acked;
@@ -602,7 +606,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// Returns the description of a flow that the flow control receives when the flow starts.
     fn starting(&self, flow: FlowId, class: Class, port: PortIx, route: Route) -> StartingFlow<'e> {
         let route = self.env.fabric.common_route(self.env.fabric.flow(flow), route);
-        let remaining_hops = self.env.fabric.remaining_hops(flow, Direction::Data, route, self.node.io.ports[port].id);
+        let remaining_hops = self.env.fabric.remaining_hops(flow, PacketKind::Data, route, self.node.io.ports[port].id);
         StartingFlow { flow, class, port, remaining_hops }
     }
 

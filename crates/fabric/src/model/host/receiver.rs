@@ -17,6 +17,8 @@ pub(super) struct Receiver {
     pub(super) port: PortIx,
     pub(super) route: Route,
     pub(super) unacknowledged: u32,
+    /// Number of ACKs, NACKs and CNPs sent.
+    pub(super) answers: u32,
     /// Number of the flow's packets.
     pub(super) packets: Psn,
     pub(super) expected: Psn,

@@ -2,7 +2,7 @@
 
 use super::queues::Exits;
 use super::{Bdp, Message, PortFcConfig, Type};
-use crate::contract::{PacketContext, PauseScope, PortFacts, RemainingHops, Site, View};
+use crate::contract::{PacketContext, PauseScope, PortFacts, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
@@ -64,8 +64,8 @@ impl PortFcSwitch {
     /// Returns the queue of a packet. The queue depends on the ports on the path after the packet's
     /// egress port: a port of the server, then a port of the next switch.
     pub(super) fn queue(&self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueIx {
-        let (port, headers) = (&self.ports[packet.egress], packet.headers());
-        match RemainingHops::new(view.paths, headers.flow, headers.direction(), headers.route, port.id).nth(1) {
+        let port = &self.ports[packet.egress];
+        match view.remaining_hops(packet).nth(1) {
             None => port.last,
             // A packet whose pinned path leads back to its previous node has no queue of its own.
             Some(exit) => port.exit_queue(exit).unwrap_or(QueueIx::added(0)),
