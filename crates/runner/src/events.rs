@@ -43,6 +43,7 @@ words! {
     Drop = "drop",
     Rate = "rate",
     Sender = "sender",
+    Posted = "posted",
     Received = "received",
     Acknowledged = "acknowledged",
     Data = "data",
@@ -278,6 +279,10 @@ impl RowWriter<'_> {
                 if window < u64::MAX {
                     self.columns.window_bytes.set(row, window);
                 }
+            }
+            Report::Posted { flow, psn } => {
+                self.event(Word::Posted);
+                self.packet(flow, psn);
             }
             Report::Received { flow, psn, .. } => {
                 self.event(Word::Received);

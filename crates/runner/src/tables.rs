@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Version of the tables. Increase it when the name, the type or the meaning of a column changes.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Defines the rows of all tables, their writers and their definitions.
 macro_rules! tables {
@@ -120,11 +120,15 @@ macro_rules! tables {
 }
 
 tables! {
-    /// One row per flow, written after its last packet left the network. Unfinished flows come
-    /// last.
+    /// One row per flow, written after its last packet left the network, and one row per message of
+    /// a connection, written after its acknowledgement. Unfinished flows and messages come last.
     flows: FlowRow {
-        /// Number of the flow, in order of start.
+        /// Number of the flow, in order of start. For a message, the number of its connection.
         id: u32,
+        /// Number of the connection: `id`, since a flow is a connection with one message.
+        connection: u32,
+        /// Number of the message on its connection, in order of posting; 0 for a flow.
+        message: u32,
         /// Tag of the traffic part that generated the flow.
         tag: Name,
         /// Role: `incast`, `vulnerable` (shares a port with a large part of an incast) or
@@ -138,7 +142,7 @@ tables! {
         class: u8,
         /// Payload. Null for an endless flow.
         bytes: Option<u64>,
-        /// Time at which the flow became ready to send.
+        /// Time at which the flow became ready to send, or the message was posted.
         start_ps: Time,
         /// Arrival of the last byte. Null if the flow is unfinished.
         receiver_finish_ps: Option<Time>,
@@ -244,7 +248,7 @@ tables! {
         /// Position among the node's events at this time.
         sequence: u32,
         /// Kind of event: `sent`, `enqueue`, `dequeue`, `move`, `pause`, `resume`, `link-down`,
-        /// `link-up`, `mark`, `drop`, `rate`, `sender`, `received` or `acknowledged`.
+        /// `link-up`, `mark`, `drop`, `rate`, `sender`, `posted`, `received` or `acknowledged`.
         event: Name,
         /// Kind of frame: `data`, `ack`, `nack`, `cnp` or `notice`. For a link-local frame, its
         /// protocol: `pfc`, `pyrrha`, `bfc`, `per-flow`, `port-fc` or a custom one.
@@ -255,7 +259,8 @@ tables! {
         flow: Option<u32>,
         /// Packet number. For `data`, the number of the packet itself. For `ack` and `nack`, the
         /// next packet expected. For `sender`, the next packet to send; null if all were sent. For
-        /// `received`, the packet that completed the flow.
+        /// `posted`, the first packet of the message. For `received`, the packet that completed the
+        /// flow or the message.
         psn: Option<u32>,
         /// Queue of the port.
         queue: Option<u16>,

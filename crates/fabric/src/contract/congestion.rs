@@ -3,8 +3,8 @@
 
 use crate::contract::diagnostic::Diagnostics;
 use crate::contract::facts::{SenderFacts, Site};
+use crate::contract::hash::Entropy;
 use crate::contract::hooks::PipelineHooks;
-use crate::contract::load_balance::Entropy;
 use crate::contract::options::{EffectiveValues, Options};
 use crate::frame::record::Telemetry;
 use crate::frame::{Cnp, Notice, Protocol, Psn};

@@ -189,13 +189,14 @@ pub trait FlowControl: FlowControlAccounts + Send {
         true
     }
 
-    /// A flow starts at this host. Returns the queue of its port whose gate holds the flow back.
-    /// Default: the queue of the flow's class.
+    /// A flow starts at this host, or an idle connection resumes. Returns the queue of its port
+    /// whose gate holds the flow back. Default: the queue of the flow's class.
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         QueueIx::of(flow.class)
     }
 
-    /// A flow of this host ended or leaves `port`. The gate of `queue` held the flow back.
+    /// A flow of this host ended or leaves `port`, or a connection fell idle. The gate of `queue`
+    /// held the flow back.
     fn on_flow_end(&mut self, _flow: FlowId, _port: PortIx, _queue: QueueIx, _view: &mut View<'_>) {}
 
     /// A control frame arrived on `port`, with its causes if it carries any.

@@ -24,14 +24,18 @@
 //! 3. During the run, hooks receive a [`View`], the handle on the node: it reads the state of ports
 //!    and requests actions. Hooks on packets also receive a [`PacketContext`].
 //!
+//! An [`Application`] of a host is no mechanism: it posts messages on connections.
+//!
 //! Mechanisms must be deterministic: they draw random numbers only from the seed in [`Site`] or
 //! [`SenderFacts`].
 
 pub mod accounts;
+pub mod application;
 pub mod congestion;
 pub mod diagnostic;
 pub mod facts;
 pub mod flow_control;
+pub mod hash;
 pub mod headroom;
 pub mod hooks;
 pub mod load_balance;
@@ -45,6 +49,7 @@ pub(crate) mod signatures;
 pub mod view;
 
 pub use accounts::{BufferAccounts, FlowControlAccounts, Occupancy};
+pub use application::{Announcement, Application, Message, Posting};
 pub use congestion::{
     AckView, AnswerPath, CongestionOptions, CongestionPoint, CongestionSignal, LossSignal, Notification,
     NotificationPoint, ReactionPoint,
@@ -54,11 +59,10 @@ pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, Por
 pub use flow_control::{
     AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, RunningFlowControl, Stage, StartingFlow,
 };
+pub use hash::{Entropy, FlowHash, FlowKey};
 pub use headroom::{Admission, BufferPolicy, HeadroomOptions, IngressGauge, PortPressure, Pressure};
 pub use hooks::{HookSet, NoticeAction, PipelineHooks};
-pub use load_balance::{
-    Choice, Entropy, FlowHash, FlowKey, LbStat, LoadBalance, LoadBalanceOptions, PathChoice, PathState, RouteRequest,
-};
+pub use load_balance::{Choice, LbStat, LoadBalance, LoadBalanceOptions, PathChoice, PathState, RouteRequest};
 pub use options::{EffectiveValues, Options, SchemeContext, Shape, effective_values};
 pub use packet::{PacketContext, PauseScope, QueueChoice};
 pub use paths::{Paths, RemainingHops};

@@ -1,6 +1,6 @@
 //! Paths of packets through the network.
 
-use crate::contract::load_balance::FlowKey;
+use crate::contract::hash::FlowKey;
 use crate::frame::{Direction, NextHop, Packet, PacketKind, Route, Trail};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use backwater_engine::Duration;

@@ -1,7 +1,7 @@
 //! Slot *loss recovery*: detects and repairs gaps, at sender and receiver.
 
 use crate::contract::facts::SenderFacts;
-use crate::contract::load_balance::Entropy;
+use crate::contract::hash::Entropy;
 use crate::contract::options::{EffectiveValues, Options};
 use crate::frame::Psn;
 use ambassador::delegatable_trait;

@@ -210,18 +210,25 @@ pub enum Report {
         /// Rate that paces the next packet.
         rate: Rate,
     },
-    /// The receiver has all bytes of a flow.
-    Received {
-        /// Flow that is complete.
+    /// A message was posted.
+    Posted {
+        /// Connection of the message.
         flow: FlowId,
-        /// Packet that completed the flow.
+        /// First packet of the message.
         psn: Psn,
     },
-    /// The sender has the acknowledgement of all bytes of a flow.
-    Acknowledged {
-        /// Flow that is acknowledged.
+    /// The receiver has all bytes of a flow or of a message.
+    Received {
+        /// Flow that is complete, or whose message is complete.
         flow: FlowId,
-        /// Packets sent, including retransmissions.
+        /// Packet that completed the flow or the message.
+        psn: Psn,
+    },
+    /// The sender has the acknowledgement of all bytes of a flow or of a message.
+    Acknowledged {
+        /// Flow that is acknowledged, or whose message is acknowledged.
+        flow: FlowId,
+        /// Packets of a flow that were sent, including retransmissions; 0 for a message.
         packets: u64,
         /// Payload bytes of retransmissions.
         retransmitted: u64,

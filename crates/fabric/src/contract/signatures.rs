@@ -5,6 +5,7 @@ pub(crate) use crate::contract::accounts::*;
 pub(crate) use crate::contract::congestion::*;
 pub(crate) use crate::contract::facts::*;
 pub(crate) use crate::contract::flow_control::*;
+pub(crate) use crate::contract::hash::*;
 pub(crate) use crate::contract::headroom::*;
 pub(crate) use crate::contract::hooks::*;
 pub(crate) use crate::contract::load_balance::*;

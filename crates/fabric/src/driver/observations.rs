@@ -6,6 +6,7 @@ use crate::driver::trace::Trace;
 use crate::frame::cause::Closure;
 use crate::frame::{Control, PacketKind, Signal};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
+use crate::model::sink::MessageEvent;
 use crate::network::fabric::{Fabric, Guarantee};
 use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
@@ -20,6 +21,8 @@ pub(crate) struct Observations {
     pub(crate) counters: BTreeMap<&'static str, u64>,
     /// Flows that their senders completed since the list was last collected.
     pub(crate) acknowledged: Vec<Acknowledged>,
+    /// Ends of messages since the list was last collected.
+    pub(crate) messages: Vec<(Time, MessageEvent)>,
     /// Flow and kind of every packet that was lost since the list was last collected, except for
     /// notices.
     pub(crate) lost: Vec<(FlowId, PacketKind)>,
@@ -107,6 +110,7 @@ impl Observations {
             | Report::Link { .. }
             | Report::Sender { .. }
             | Report::Rate { .. } => {}
+            Report::Posted { .. } => self.totals.started_flows += 1,
             Report::Dropped { node, ingress, class, packet, cause, .. } => {
                 let packet = packet.filter(|(kind, ..)| *kind != PacketKind::Notice);
                 self.lost.extend(packet.map(|(kind, flow, _)| (flow, kind)));
@@ -131,6 +135,9 @@ impl Observations {
             }
             Report::Count { what, amount, .. } => *self.counters.entry(what).or_default() += amount,
             Report::Received { .. } => self.totals.received_flows += 1,
+            Report::Acknowledged { flow, .. } if fabric.flow(flow).is_connection() => {
+                self.totals.acknowledged_flows += 1;
+            }
             Report::Acknowledged { flow, packets, retransmitted } => {
                 self.acknowledged.push(Acknowledged { flow, at: now, packets, retransmitted });
             }

@@ -4,12 +4,13 @@ use crate::contract::report::Reception;
 use crate::driver::memory::Memory;
 use crate::driver::observations::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::driver::shard::Shard;
-use crate::driver::simulation::Simulation;
+use crate::driver::simulation::{Arrived, Simulation};
 pub use crate::driver::totals::Totals;
 use crate::driver::trace::{TraceSpec, Traced};
 use crate::frame::journey::Journey;
 use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
+use crate::model::host::Posted;
 use crate::model::ledger::FlowAccount;
 use crate::model::node::Node;
 use crate::model::probe::{HeadroomPeak, Stop};
@@ -19,14 +20,16 @@ use crate::network::spec::FlowSpec;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::memory::HeapBytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Outcome of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowOutcome {
-    /// Id of the flow.
+    /// Id of the flow, or of the connection.
     pub flow: FlowId,
-    /// Specification of the flow.
+    /// Number of the message on its connection; 0 for a flow.
+    pub message: u32,
+    /// Specification of the flow. For a message: its bytes, and the time at which it was posted.
     pub spec: FlowSpec,
     /// Egress ports of the flow's data, from its host on, by the routes at its start.
     pub path: PortPath,
@@ -42,10 +45,13 @@ pub struct FlowOutcome {
     pub account: Option<Box<FlowAccount>>,
 }
 
-/// Outcomes so far of the flows that have started and are not forgotten, in order of start.
+/// Outcomes so far of the messages that are not acknowledged, by connection, and of the flows that
+/// have started and are not forgotten, in order of start.
 pub struct Unfinished {
     settling: BTreeMap<FlowId, Acknowledged>,
     stuck: BTreeMap<FlowId, Journey>,
+    /// Messages of the connection before `next`.
+    messages: VecDeque<FlowOutcome>,
     /// First flow of the rest.
     next: FlowId,
 }
@@ -53,9 +59,18 @@ pub struct Unfinished {
 impl Unfinished {
     /// Returns the next outcome. `simulation` must not have advanced since the first call.
     pub fn next(&mut self, simulation: &Simulation) -> Option<FlowOutcome> {
-        let mut flows = simulation.fabric.flows.iter_from(self.next);
-        let (id, flow) = flows.find(|(id, flow)| simulation.has_started(*id, flow))?;
-        self.next = FlowId(id.0 + 1);
+        let (id, flow) = loop {
+            if let Some(message) = self.messages.pop_front() {
+                return Some(message);
+            }
+            let mut flows = simulation.fabric.flows.iter_from(self.next);
+            let (id, flow) = flows.find(|(id, flow)| simulation.has_started(*id, flow))?;
+            self.next = FlowId(id.0 + 1);
+            if !flow.spec.is_connection() {
+                break (id, flow);
+            }
+            self.messages.extend(simulation.unfinished_messages(id, &flow));
+        };
         let endpoint = |node: NodeId| simulation.node(node).endpoint().expect("flows start and end at nodes with one");
         let done = self.settling.get(&id);
         let retransmitted =
@@ -238,7 +253,24 @@ impl Simulation {
     /// Returns the same outcomes one by one, since there may be many.
     pub fn unfinished_flows(&self) -> Unfinished {
         let settling = self.settling.iter().map(|done| (done.flow, *done)).collect();
-        Unfinished { settling, stuck: self.stuck(), next: FlowId(0) }
+        Unfinished { settling, stuck: self.stuck(), messages: VecDeque::new(), next: FlowId(0) }
+    }
+
+    /// Returns the outcomes so far of the messages of a connection that are not acknowledged.
+    fn unfinished_messages(&self, id: FlowId, flow: &Flow) -> Vec<FlowOutcome> {
+        let endpoint = |node: NodeId| self.node(node).endpoint().expect("connections join nodes with an endpoint");
+        let (source, destination) = (endpoint(flow.spec.src), endpoint(flow.spec.dst));
+        let arriving = destination.arriving(id, flow);
+        let outcome = |posted: &Posted| {
+            let message = (id, posted.number);
+            let arrived = self.arrived.get(&message).cloned().unwrap_or_else(|| {
+                let reception = arriving.filter(|(number, _)| *number == posted.number).map(|(_, it)| it.clone());
+                let reception = Box::new(reception.unwrap_or_default());
+                Arrived { bytes: posted.bytes, posted: posted.at, reception, account: None }
+            });
+            self.message_outcome(message, arrived, None, posted.retransmitted, None)
+        };
+        source.posted(flow).map(outcome).collect()
     }
 
     /// Returns the outcome of a flow that is still admitted.
@@ -253,18 +285,30 @@ impl Simulation {
     ) -> FlowOutcome {
         let path = self.path_at_start(flow, spec);
         let rerouted = self.first_paths.contains_key(&flow);
-        FlowOutcome { flow, spec: spec.clone(), path, rerouted, reception, acknowledged, retransmitted, account }
+        FlowOutcome {
+            flow,
+            message: 0,
+            spec: spec.clone(),
+            path,
+            rerouted,
+            reception,
+            acknowledged,
+            retransmitted,
+            account,
+        }
     }
 
-    /// Returns the payload bytes delivered by flows that have started and are not forgotten.
+    /// Returns the payload bytes delivered by flows that have started and are not forgotten, and by
+    /// messages that are not acknowledged.
     pub fn delivered(&self) -> impl Iterator<Item = (FlowId, FlowSpec, u64)> {
         let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
-        let delivered = |flow: &Flow| {
-            let receiver = self.node(flow.spec.dst).endpoint().expect("flows start and end at nodes with one");
-            receiver.reception(flow).map_or(0, |reception| reception.delivered)
+        let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
+        let delivered = move |id: FlowId, flow: &Flow| {
+            let all = endpoint(flow.spec.dst).delivered(id, flow);
+            all - endpoint(flow.spec.src).acknowledged_bytes(flow)
         };
         started.map(move |(id, flow)| {
-            let bytes = delivered(&flow);
+            let bytes = delivered(id, &flow);
             (id, flow.into_owned().spec, bytes)
         })
     }

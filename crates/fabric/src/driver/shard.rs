@@ -8,9 +8,9 @@
 //! (`docs/decisions/`). Frames for other shards are put into an outbox and arrive at least one link
 //! delay later.
 
-use crate::contract::PortFacts;
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::Report;
+use crate::contract::{Announcement, Application, PortFacts};
 use crate::driver::agenda::Agenda;
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
@@ -24,7 +24,7 @@ use crate::model::fifo::{Frames, Place};
 use crate::model::host::Endpoint;
 use crate::model::node::Node;
 use crate::model::port::{Port, WireIx};
-use crate::model::sink::{Env, Sink, Wakeup};
+use crate::model::sink::{Env, MessageEvent, Sink, Wakeup};
 use crate::model::switch::Switch;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
@@ -47,6 +47,8 @@ pub(crate) struct ShardIo {
     /// Next arrival on each wire of the visited node.
     arrivals: Tournament,
     pub(crate) outboxes: Vec<Outbox>,
+    /// Messages that were posted in this epoch, and that arrive at nodes of this shard.
+    announcements: Vec<(u32, Announcement)>,
     pub(crate) observations: Observations,
 }
 
@@ -119,6 +121,7 @@ impl Shard {
                 agenda: Agenda::new(members.len(), epoch(fabric)),
                 arrivals: Tournament::default(),
                 outboxes: (0..layout.shards).map(|_| Outbox::default()).collect(),
+                announcements: Vec::new(),
                 observations: Observations::default(),
             },
         };
@@ -149,6 +152,21 @@ impl Shard {
         let NodePlace { node, .. } = layout.node(source);
         self.act::<false, _>(now, fabric, layout, |handler| {
             handler.at_node(node, |node, env| node.expect_flow(flow, start, env))
+        });
+    }
+
+    /// Installs the application of `host`, a node of this shard.
+    pub(crate) fn install(
+        &mut self,
+        host: NodeId,
+        application: Box<dyn Application>,
+        now: Time,
+        fabric: &Fabric,
+        layout: &Layout,
+    ) {
+        let NodePlace { node, .. } = layout.node(host);
+        self.act::<false, _>(now, fabric, layout, |handler| {
+            handler.at_node(node, |node, env| node.install(application, env))
         });
     }
 
@@ -219,8 +237,11 @@ impl Shard {
         self.records.in_use()
     }
 
-    /// Accepts the frames of another shard's outbox.
+    /// Accepts the frames and announcements of another shard's outbox.
     pub(crate) fn accept(&mut self, outbox: &mut Outbox, layout: &Layout) {
+        for (to, announcement) in outbox.announcements.drain(..) {
+            self.nodes[layout.node(to).node as usize].endpoint_mut().announce(announcement);
+        }
         let mut records = outbox.records.drain(..);
         for (port, arrival, mut frame) in outbox.frames.drain(..) {
             if frame.record.is_some() {
@@ -268,6 +289,9 @@ impl Shard {
                 {
                     from = node + 1;
                     handled += handler.visit(node);
+                }
+                if !handler.env.sink.io.announcements.is_empty() {
+                    handler.announce();
                 }
                 if !handler.env.sink.io.agenda.close() {
                     break;
@@ -359,6 +383,15 @@ impl<const PLAIN: bool> Handler<'_, PLAIN> {
         let ShardIo { agenda, wires: all, .. } = &mut *env.sink.io;
         agenda.end_visit(index, || next_arrival(&all[wires], env.frames));
         handled
+    }
+
+    /// Announces the messages that were posted in this epoch to their receivers.
+    #[inline(never)]
+    fn announce(&mut self) {
+        let Handler { nodes, env } = self;
+        for (node, announcement) in env.sink.io.announcements.drain(..) {
+            nodes[node as usize].endpoint_mut().announce(announcement);
+        }
     }
 
     /// Handles events other than arrivals and port events.
@@ -464,5 +497,19 @@ impl<const PLAIN: bool> Sink for ShardSink<'_, PLAIN> {
 
     fn report(&mut self, report: Report, now: Time) {
         self.io.observations.report(report, now, self.fabric);
+    }
+
+    fn announce(&mut self, to: NodeId, announcement: Announcement) {
+        let NodePlace { shard, node } = self.layout.node(to);
+        let own = self.layout.node(self.fabric.flow(announcement.message.connection).src).shard;
+        if shard == own {
+            self.io.announcements.push((node, announcement));
+        } else {
+            self.io.outboxes[shard as usize].announcements.push((to, announcement));
+        }
+    }
+
+    fn message(&mut self, event: MessageEvent, now: Time) {
+        self.io.observations.messages.push((now, event));
     }
 }

@@ -4,7 +4,8 @@
 //! shards. Thus a frame that one shard sends to another within a window arrives after the window.
 //! The result does not depend on the number of shards and threads, nor on the partition.
 
-use crate::contract::Diagnostic;
+use crate::contract::report::Reception;
+use crate::contract::{Application, Diagnostic};
 use crate::driver::exchange::MailExchange;
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::observations::Acknowledged;
@@ -14,13 +15,17 @@ use crate::driver::shard::Shard;
 use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
 use crate::model::fifo::Frames;
+use crate::model::host::Endpoint;
+use crate::model::ledger::FlowAccount;
 use crate::model::node::Node;
+use crate::model::sink::MessageEvent;
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use crate::network::routes::PortPath;
 use crate::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
 
@@ -59,10 +64,28 @@ pub struct Simulation {
     pub(super) settling: Vec<Acknowledged>,
     /// Numbers of lost packets of live flows: data, and ACKs, NACKs and CNPs.
     pub(super) lost: BTreeMap<FlowId, [u64; 2]>,
-    /// Forgotten flows that have not been collected.
+    /// Messages that have ended at their receivers, but not at their senders.
+    pub(super) arrived: FxHashMap<(FlowId, u32), Arrived>,
+    /// Messages that have ended at their senders since flows were last forgotten.
+    pub(super) ended: Vec<(Time, MessageEvent)>,
+    /// Hosts with an application.
+    pub(super) applications: Vec<NodeId>,
+    /// Time of the last recomputation of routes.
+    rerouted: Time,
+    /// Forgotten flows, and messages that have ended, that have not been collected.
     pub(super) finished: Vec<FlowOutcome>,
     pub(super) acknowledged_flows: u64,
     pub(super) endless_flows: u64,
+}
+
+/// A message that has arrived completely.
+#[derive(Clone)]
+pub(super) struct Arrived {
+    pub(super) bytes: u64,
+    pub(super) posted: Time,
+    pub(super) reception: Box<Reception>,
+    /// Latency breakdown at the receiver, if it is recorded.
+    pub(super) account: Option<Box<FlowAccount>>,
 }
 
 /// Returns the recomputations of routes, the latest first: time, link, and true if the link is up
@@ -140,6 +163,10 @@ impl Simulation {
             first_paths: BTreeMap::new(),
             settling: Vec::new(),
             lost: BTreeMap::new(),
+            arrived: FxHashMap::default(),
+            ended: Vec::new(),
+            applications: Vec::new(),
+            rerouted: Time::ZERO,
             finished: Vec::new(),
             acknowledged_flows: 0,
             endless_flows: 0,
@@ -177,6 +204,30 @@ impl Simulation {
     /// Returns all nodes in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.fabric.spec.nodes.ids().map(|id| self.node(id))
+    }
+
+    /// Installs the application of a host, which must have none. Applications are installed before
+    /// the first event.
+    pub fn install(&mut self, host: NodeId, application: Box<dyn Application>) {
+        let shard = self.layout.node(host).shard as usize;
+        self.shards[shard].install(host, application, self.now, &self.fabric, &self.layout);
+        self.applications.push(host);
+    }
+
+    /// Returns the hosts with an application, in order of installation, and their applications.
+    pub fn applications(&self) -> impl Iterator<Item = (NodeId, &dyn Application)> {
+        self.applications.iter().filter_map(|host| Some((*host, self.node(*host).endpoint()?.application()?)))
+    }
+
+    /// Calls `visit` with each host that has an application, in order of installation.
+    pub fn visit_applications(&mut self, mut visit: impl FnMut(NodeId, &mut dyn Application)) {
+        for host in &self.applications {
+            let NodePlace { shard, node } = self.layout.node(*host);
+            let node = &mut self.shards[shard as usize].nodes[node as usize];
+            if let Some(application) = node.io.endpoint.as_mut().and_then(Endpoint::application_mut) {
+                visit(*host, application);
+            }
+        }
     }
 
     /// Handles all events before `limit`, on up to `threads` threads.
@@ -218,6 +269,7 @@ impl Simulation {
                 return false;
             }
             self.forget_flows();
+            self.end_messages();
             if end == limit {
                 return true;
             }
@@ -264,6 +316,7 @@ impl Simulation {
             node.start_all_waiting(fabric);
         }
         self.fabric.reroute(&self.down);
+        self.rerouted = self.now;
         for from in 0..self.shards.len() {
             self.shards[from].reroute(self.now, &self.fabric, &self.layout);
             // Deliver sent frames before the next window begins.
@@ -315,10 +368,52 @@ impl Simulation {
         for shard in &mut self.shards {
             self.acknowledged_flows += shard.io.observations.acknowledged.len() as u64;
             self.settling.append(&mut shard.io.observations.acknowledged);
+            self.ended.append(&mut shard.io.observations.messages);
             for (flow, kind) in shard.io.observations.lost.drain(..) {
                 self.lost.entry(flow).or_default()[kind.direction() as usize] += 1;
             }
         }
+    }
+
+    /// Combines what is known at both ends of each message that has ended.
+    fn end_messages(&mut self) {
+        let mut acknowledged = Vec::new();
+        for (at, event) in std::mem::take(&mut self.ended) {
+            match event {
+                MessageEvent::Received { message, posted, reception, account } => {
+                    let arrived = Arrived { bytes: message.bytes, posted, reception, account };
+                    self.arrived.insert((message.connection, message.number), arrived);
+                }
+                MessageEvent::Acknowledged { connection, number, retransmitted, account } => {
+                    acknowledged.push((at, (connection, number), retransmitted, account));
+                }
+            }
+        }
+        acknowledged.sort_unstable_by_key(|(at, message, ..)| (*at, *message));
+        for (at, message, retransmitted, account) in acknowledged {
+            let arrived = self.arrived.remove(&message).expect("a message arrives before its acknowledgement");
+            let outcome = self.message_outcome(message, arrived, Some(at), retransmitted, account);
+            self.finished.push(outcome);
+        }
+    }
+
+    /// Returns the outcome of a message that has arrived.
+    pub(super) fn message_outcome(
+        &self,
+        (connection, message): (FlowId, u32),
+        Arrived { bytes, posted, reception, account }: Arrived,
+        acknowledged: Option<Time>,
+        retransmitted: u64,
+        at_sender: Option<Box<FlowAccount>>,
+    ) -> FlowOutcome {
+        let spec = FlowSpec { bytes, start: posted, ..self.fabric.flow(connection).clone() };
+        let account = account.zip(at_sender).map(|(receiver, sender)| Box::new(receiver.with_sender(*sender)));
+        let outcome = self.outcome(connection, &spec, *reception, acknowledged, retransmitted, account);
+        if posted >= self.rerouted {
+            let path = self.fabric.path(connection, &spec, Direction::Data);
+            return FlowOutcome { message, path, rerouted: false, ..outcome };
+        }
+        FlowOutcome { message, ..outcome }
     }
 
     /// Forgets flows whose sender is done and whose packets and answers have all arrived or been

@@ -171,7 +171,7 @@ fn place(report: &Report, fabric: &Fabric) -> Option<(NodeId, Option<PortId>)> {
         | Report::Marked { port, .. }
         | Report::Dropped { ingress: port, .. } => Some((fabric.wiring.ports[*port].node, Some(*port))),
         Report::Received { flow, .. } => Some((fabric.flow(*flow).dst, None)),
-        Report::Acknowledged { flow, .. } => Some((fabric.flow(*flow).src, None)),
+        Report::Posted { flow, .. } | Report::Acknowledged { flow, .. } => Some((fabric.flow(*flow).src, None)),
         Report::Full { .. } | Report::Count { .. } => None,
     }
 }
@@ -185,6 +185,7 @@ fn flow_of(report: &Report) -> Option<FlowId> {
         | Report::Sender { flow, .. }
         | Report::Rate { flow, .. }
         | Report::Marked { flow, .. }
+        | Report::Posted { flow, .. }
         | Report::Received { flow, .. }
         | Report::Acknowledged { flow, .. } => Some(*flow),
         Report::Dropped { packet, .. } => packet.map(|(_, flow, _)| flow),

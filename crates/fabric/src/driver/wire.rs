@@ -1,11 +1,11 @@
 //! Links between nodes: frames in flight, link errors and failures.
 
-use crate::contract::PortFacts;
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
+use crate::contract::{Announcement, PortFacts};
 use crate::frame::Frame;
 use crate::frame::record::{Record, Records};
-use crate::ids::{PortId, PortIx};
+use crate::ids::{NodeId, PortId, PortIx};
 use crate::model::fifo::{Fifo, Frames, Place};
 use crate::model::port::WireIx;
 use crate::network::fabric::Fabric;
@@ -134,6 +134,8 @@ impl WireArrival {
 pub(crate) struct Outbox {
     pub(super) frames: Vec<(PortId, WireArrival, Frame)>,
     pub(super) records: Vec<Record>,
+    /// Messages that arrive at hosts of the other shard.
+    pub(super) announcements: Vec<(NodeId, Announcement)>,
 }
 
 impl Outbox {

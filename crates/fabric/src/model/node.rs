@@ -6,7 +6,7 @@
 
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
-use crate::contract::{FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
+use crate::contract::{Application, FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{Class, FlowId, NodeId, PortIx, QueueIx};
@@ -255,6 +255,12 @@ impl Node {
     /// order of their start times.
     pub fn expect_flow<S: Sink>(&mut self, flow: FlowId, start: Time, env: &mut Env<'_, S>) {
         Nic::new(self, env).expect_flow(flow, start);
+    }
+
+    /// Installs the application of this node.
+    pub(crate) fn install<S: Sink>(&mut self, application: Box<dyn Application>, env: &mut Env<'_, S>) {
+        Nic::new(self, env).install(application);
+        self.run_actions(env);
     }
 
     /// Gives queue pairs to all flows that have started here.

@@ -1,10 +1,12 @@
 //! Sink of a node's actions. Nodes have no access to the event queue, clocks, files or sockets: a
 //! simulator or a real network can drive them.
 
-use crate::contract::report::Report;
+use crate::contract::report::{Reception, Report};
+use crate::contract::{Announcement, Message};
 use crate::frame::record::Records;
-use crate::ids::NodeId;
+use crate::ids::{FlowId, NodeId};
 use crate::model::fifo::{Frames, Place};
+use crate::model::ledger::FlowAccount;
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
@@ -25,6 +27,38 @@ pub trait Sink {
     fn traces(&self, now: Time) -> bool;
     /// Reports to the observers.
     fn report(&mut self, report: Report, now: Time);
+    /// Announces a message to its receiver, host `to`, before a packet of the message arrives
+    /// there.
+    fn announce(&mut self, to: NodeId, announcement: Announcement);
+    /// Reports the end of a message at one of its hosts.
+    fn message(&mut self, event: MessageEvent, now: Time);
+}
+
+/// End of a message at one of its hosts.
+#[derive(Clone, Debug)]
+pub enum MessageEvent {
+    /// All bytes arrived at the receiver.
+    Received {
+        /// The message.
+        message: Message,
+        /// Time at which the message was posted.
+        posted: Time,
+        /// Measurements at the receiver.
+        reception: Box<Reception>,
+        /// Latency breakdown at the receiver, if it is recorded.
+        account: Option<Box<FlowAccount>>,
+    },
+    /// The sender has the acknowledgement of all bytes.
+    Acknowledged {
+        /// Connection of the message.
+        connection: FlowId,
+        /// Number of the message.
+        number: u32,
+        /// Payload bytes sent more than once.
+        retransmitted: u64,
+        /// Latency breakdown at the sender, if it is recorded.
+        account: Option<Box<FlowAccount>>,
+    },
 }
 
 /// Reason for a wake-up.

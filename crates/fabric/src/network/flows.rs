@@ -3,14 +3,18 @@
 //! Flows are numbered in order of start and stored in small pages. A page is freed when its last
 //! flow is forgotten, so that memory grows with the number of live flows, not with the length of a
 //! run. Until the first flow of a page sends, a page of similar flows stores only their ends.
+//!
+//! Connections have the first numbers. They are declared as ranges before the first flow, and
+//! never forgotten. A page of connections is built when one of them sends its first message.
 
 use crate::ids::{FlowId, NodeId, Slot};
 use crate::network::spec::FlowSpec;
 use backwater_engine::memory::HeapBytes;
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::OnceLock;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Flows per page. Small, because a flow that outlives the other flows of its page keeps the whole
 /// page in memory.
@@ -87,11 +91,22 @@ impl Clone for Counter {
     }
 }
 
+/// A range of declared connections.
+pub trait Connections: Debug + Send + Sync {
+    /// Returns the number of connections.
+    fn count(&self) -> u32;
+
+    /// Returns connection `index`, whose size is [`FlowSpec::CONNECTION`]. Every call returns the
+    /// same connection. `None` if the range has a gap here.
+    fn get(&self, index: u32) -> Option<FlowSpec>;
+}
+
 type OpenPage = [Option<Flow>; PAGE];
 
 #[derive(Debug)]
 struct Page {
-    /// Flows. Created when a flow of a packed page sends its first packet, on any thread.
+    /// Flows. Created when a flow of a packed page, or a declared connection, sends its first
+    /// packet, on any thread.
     open: OnceLock<Box<OpenPage>>,
     /// Flows until then, if they are similar.
     packed: Option<Box<Similar>>,
@@ -133,6 +148,11 @@ impl Similar {
 impl Page {
     fn new() -> Page {
         Page { open: OnceLock::from(Box::new([const { None }; PAGE])), packed: None, live: 0 }
+    }
+
+    /// Returns a page of declared connections, which is built later.
+    fn declared() -> Page {
+        Page { open: OnceLock::new(), packed: None, live: PAGE }
     }
 
     /// Returns the flows. Opens a packed page.
@@ -180,6 +200,10 @@ impl Page {
 #[derive(Debug, Default)]
 pub struct Flows {
     pages: VecDeque<Option<Page>>,
+    /// Ranges of connections, each with its first number.
+    declared: Vec<(u32, Arc<dyn Connections>)>,
+    /// Number of pages of connections. These pages come first.
+    declared_pages: usize,
     /// Number of pages removed from the front.
     gone: usize,
     admitted: u32,
@@ -196,18 +220,60 @@ impl Flows {
     /// Returns flow `id`, if it has been admitted and not forgotten.
     #[inline]
     pub fn get(&self, id: FlowId) -> Option<&Flow> {
-        self.page(id)?.flows()[id.0 as usize % PAGE].as_ref()
+        let page = self.page(id)?;
+        let flows = match page.open.get() {
+            Some(flows) => flows,
+            None => self.open(id, page),
+        };
+        flows[id.0 as usize % PAGE].as_ref()
+    }
+
+    /// Opens a packed page, or builds a page of connections.
+    #[cold]
+    fn open<'a>(&'a self, id: FlowId, page: &'a Page) -> &'a OpenPage {
+        if page.packed.is_some() {
+            return page.flows();
+        }
+        page.open.get_or_init(|| {
+            let first = id.0 / PAGE as u32 * PAGE as u32;
+            let range = self.declared.partition_point(|(start, _)| *start <= first);
+            let (start, connections) = &self.declared[range - 1];
+            let flow = |index: usize| {
+                let index = first - start + index as u32;
+                (index < connections.count()).then(|| connections.get(index)).flatten().map(Flow::new)
+            };
+            Box::new(std::array::from_fn(flow))
+        })
+    }
+
+    /// Declares a range of connections, before any flow is admitted. Returns the first number.
+    ///
+    /// # Panics
+    /// If a flow has been admitted, or if no number is left.
+    pub fn declare(&mut self, connections: Arc<dyn Connections>) -> FlowId {
+        assert_eq!(self.pages.len(), self.declared_pages, "connections are declared before flows");
+        let (first, pages) = (self.admitted, (connections.count() as usize).div_ceil(PAGE));
+        self.declared_pages += pages;
+        self.pages.extend((0..pages).map(|_| Some(Page::declared())));
+        self.admitted = u32::try_from(self.declared_pages * PAGE).expect("a run has fewer than 2^32 connections");
+        self.declared.push((first, connections));
+        FlowId(first)
     }
 
     /// Returns flow `id` like [`Flows::get`], without effect on memory: a flow that has not sent a
-    /// packet may be a copy.
+    /// packet may be a copy. Returns no connection that has not sent a message.
     pub fn peek(&self, id: FlowId) -> Option<Cow<'_, Flow>> {
-        self.page(id)?.peek(id.0 as usize % PAGE)
+        let (page, index) = (self.page(id)?, id.0 as usize % PAGE);
+        if id.0 as usize >= self.declared_pages * PAGE {
+            return page.peek(index);
+        }
+        let flow = page.open.get()?[index].as_ref()?;
+        flow.sender.get().map(|_| Cow::Borrowed(flow))
     }
 
-    /// Returns the number of flows admitted so far.
+    /// Returns the number of flows admitted so far. Connections do not count.
     pub fn admitted(&self) -> u32 {
-        self.admitted
+        self.admitted - (self.declared_pages * PAGE) as u32
     }
 
     /// Returns the number of flows admitted and not forgotten.
@@ -229,12 +295,22 @@ impl Flows {
     /// Returns the flows from `first` on that are not forgotten: see [`Flows::iter`].
     pub(crate) fn iter_from(&self, FlowId(first): FlowId) -> impl Iterator<Item = (FlowId, Cow<'_, Flow>)> {
         let first = first.max((self.gone * PAGE) as u32);
-        (first..self.admitted).map(FlowId).filter_map(|id| Some((id, self.peek(id)?)))
+        let pages = first as usize / PAGE..(self.admitted as usize).div_ceil(PAGE);
+        let is_used = |page: &usize| *page >= self.declared_pages || self.is_open(*page);
+        let ids = pages.filter(is_used).flat_map(|page| page * PAGE..(page + 1) * PAGE).map(|id| FlowId(id as u32));
+        ids.skip_while(move |id| id.0 < first).filter_map(|id| Some((id, self.peek(id)?)))
+    }
+
+    /// Returns true if the page with this number is open.
+    fn is_open(&self, page: usize) -> bool {
+        self.pages[page - self.gone].as_ref().is_some_and(|page| page.open.get().is_some())
     }
 
     /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.pages.heap_bytes() + self.pages.iter().flatten().map(Page::heap_bytes).sum::<u64>()
+        self.declared.heap_bytes()
+            + self.pages.heap_bytes()
+            + self.pages.iter().flatten().map(Page::heap_bytes).sum::<u64>()
     }
 
     /// Adds a flow under the next number.
@@ -261,6 +337,7 @@ impl Flows {
 
     /// Removes a flow.
     pub(crate) fn forget(&mut self, id: FlowId) -> Option<Flow> {
+        debug_assert!(id.0 as usize >= self.declared_pages * PAGE, "connections are never forgotten");
         let index = id.0 as usize;
         let slot = self.pages.get_mut((index / PAGE).checked_sub(self.gone)?)?;
         let page = slot.as_mut()?;
@@ -308,6 +385,43 @@ mod tests {
         }
         assert_eq!((flows.live(), flows.pages.iter().flatten().count()), (0, 1));
         assert_eq!(flows.admit(flow(0, 1, 1, 0)), FlowId(10_000));
+    }
+
+    /// Connections from host 0 to hosts 1 to 100, with a gap at host 50.
+    #[derive(Debug)]
+    struct ToAll;
+
+    impl Connections for ToAll {
+        fn count(&self) -> u32 {
+            100
+        }
+
+        fn get(&self, index: u32) -> Option<FlowSpec> {
+            (index != 49).then(|| FlowSpec { bytes: FlowSpec::CONNECTION, ..flow(0, index + 1, 1, 0) })
+        }
+    }
+
+    /// Ranges begin at multiples of the size of a page. A page is built when a connection is used.
+    #[test]
+    fn declared_connections_cost_nothing_until_they_are_used() {
+        let mut flows = Flows::default();
+        let firsts = [flows.declare(Arc::new(ToAll)), flows.declare(Arc::new(ToAll))];
+        assert_eq!(firsts, [FlowId(0), FlowId(128)]);
+        assert_eq!(flows.admit(flow(7, 8, 1, 0)), FlowId(256));
+        assert_eq!((flows.admitted(), flows.iter().count()), (1, 1));
+        let before = flows.heap_bytes();
+        let to = |flows: &Flows, id: u32| flows.get(FlowId(id)).map(|flow| flow.spec.dst.0);
+        assert_eq!(
+            [1, 49, 99, 100, 128, 227].map(|id| to(&flows, id)),
+            [Some(2), None, Some(100), None, Some(1), Some(100)]
+        );
+        assert!(flows.heap_bytes() > before);
+        // Connections without a sender are not in use.
+        assert_eq!(flows.iter().count(), 1);
+        flows.get(FlowId(130)).unwrap().sender.set(Some(Slot(5)));
+        assert_eq!(flows.iter().map(|(id, _)| id.0).collect::<Vec<_>>(), [130, 256]);
+        assert_eq!(flows.iter_from(FlowId(131)).map(|(id, _)| id.0).collect::<Vec<_>>(), [256]);
+        assert_eq!(flows.forget(FlowId(256)).map(|flow| flow.spec.src.0), Some(7));
     }
 
     /// A page of similar flows stores only their ends, until one of them is used.

@@ -201,7 +201,8 @@ pub struct FlowSpec {
     pub src: NodeId,
     /// Receiving host.
     pub dst: NodeId,
-    /// Payload bytes, at least 1; [`FlowSpec::ENDLESS`] for an endless flow.
+    /// Payload bytes, at least 1; [`FlowSpec::ENDLESS`] for an endless flow, and
+    /// [`FlowSpec::CONNECTION`] for a connection with any number of messages.
     pub bytes: u64,
     /// Traffic class of the data.
     pub class: Class,
@@ -257,6 +258,15 @@ impl FlowSpec {
 
     /// Size of an endless flow, which sends until the run ends.
     pub const ENDLESS: u64 = u64::MAX;
+
+    /// Size of a connection, which sends the messages that an application posts.
+    pub const CONNECTION: u64 = 0;
+
+    /// Returns true if the flow is a connection with any number of messages.
+    #[inline]
+    pub fn is_connection(&self) -> bool {
+        self.bytes == FlowSpec::CONNECTION
+    }
 
     /// Returns the number that names the flow in hash keys ([`FlowKeys::Connection`]).
     pub(crate) fn identity(&self) -> u64 {
@@ -352,8 +362,31 @@ pub struct HostConfig {
     /// Scheduler of a port, which chooses between the port's queues (ACKs and relayed packets) and
     /// the data of the host's own flows.
     pub scheduler: HostScheduler,
+    /// Congestion state of a connection that is idle between two messages.
+    pub idle: IdleConfig,
     /// Options of hosts that relay, such as BCube servers.
     pub relay: RelayConfig,
+}
+
+/// Congestion state of a connection that is idle: all packets of all its messages are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum IdleConfig {
+    /// Rate and window persist, and clocks run on.
+    Keep {},
+    /// A message that is posted after the connection has been idle for some time starts with the
+    /// rate and window of a new connection.
+    Fresh {
+        /// Shortest idle time after which the state starts afresh.
+        after: Duration,
+    },
+}
+
+impl IdleConfig {
+    /// Returns true if a connection that was idle for this time starts afresh.
+    pub(crate) fn is_over(self, idle: Duration) -> bool {
+        matches!(self, IdleConfig::Fresh { after } if idle >= after)
+    }
 }
 
 impl Default for HostConfig {
@@ -362,6 +395,7 @@ impl Default for HostConfig {
             ack_every: 1,
             ack_class: Class::CONTROL,
             scheduler: HostScheduler::RelayFirst {},
+            idle: IdleConfig::Keep {},
             relay: RelayConfig::default(),
         }
     }

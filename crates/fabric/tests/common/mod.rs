@@ -5,6 +5,7 @@
 mod cases;
 #[macro_use]
 pub mod mechanisms;
+pub mod applications;
 pub mod random;
 #[macro_use]
 pub mod script;

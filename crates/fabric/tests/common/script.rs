@@ -1,6 +1,7 @@
 //! Packet scripts: the inputs of one node, and checks of its actions, without a network around it.
 
 use backwater_engine::{Duration, Time};
+use backwater_fabric::contract::Announcement;
 use backwater_fabric::contract::packet::QueuedPacket;
 use backwater_fabric::contract::report::Report;
 use backwater_fabric::contract::{FlowControlAccounts as _, PauseScope};
@@ -15,7 +16,7 @@ use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
 use backwater_fabric::model::fifo::{Frames, Place};
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
-use backwater_fabric::model::sink::{Env, Sink, Wakeup};
+use backwater_fabric::model::sink::{Env, MessageEvent, Sink, Wakeup};
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use std::collections::{BTreeSet, VecDeque};
@@ -116,6 +117,14 @@ impl Sink for Recorder {
 
     fn report(&mut self, report: Report, _: Time) {
         self.reports.push(report);
+    }
+
+    fn announce(&mut self, _to: NodeId, _announcement: Announcement) {
+        unreachable!("scripts have no applications")
+    }
+
+    fn message(&mut self, _event: MessageEvent, _now: Time) {
+        unreachable!("scripts have no applications")
     }
 }
 

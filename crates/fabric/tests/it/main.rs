@@ -11,6 +11,7 @@ mod balancers;
 mod bfc;
 mod closed_forms;
 mod congestion;
+mod connections;
 mod contract;
 mod deadlock;
 mod determinism;

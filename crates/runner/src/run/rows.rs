@@ -111,6 +111,8 @@ impl Run {
         let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
         self.tables.flows.push(FlowRow {
             id: outcome.flow.0,
+            connection: outcome.flow.0,
+            message: outcome.message,
             tag: self.name_of_tag(tag),
             role: role.map(|role| self.name_of_role(role)),
             src: flow.src.into(),

@@ -1,11 +1,12 @@
 //! Endpoint of a host: its queue pairs and receivers.
 
 use super::lanes::{Lanes, RoundIx};
+use super::messages::{Incoming, Posted};
 use super::receiver::Receiver;
 use super::sender::{PairState, QueuePair};
 use super::timers::{Timer, Timers};
-use crate::contract::Progress;
 use crate::contract::report::Reception;
+use crate::contract::{Announcement, Application, Posting, Progress};
 use crate::frame::{Direction, Psn, Route};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx, Slot};
 use crate::model::ledger::PairFacts;
@@ -16,6 +17,7 @@ use crate::network::flows::Flow;
 use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Rate, Time};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
@@ -35,9 +37,36 @@ pub struct Endpoint {
     pub(super) free_receivers: Vec<Slot>,
     /// Checks of retransmission timers.
     pub(super) retransmissions: Timers,
-    /// Timers of reaction points and of notification points. A notification point's timer has
-    /// [`Slot::NONE`].
+    /// Timers of reaction points, of notification points, and of the application. A notification
+    /// point's timer has [`Slot::NONE`]. The application's timer has [`FlowId::NONE`].
     pub(super) mechanism_timers: Timers,
+    /// Application and messages; `None` until there is one.
+    pub(super) tasks: Option<Box<Tasks>>,
+}
+
+/// Application of a host, and messages on their way to the host.
+pub(super) struct Tasks {
+    /// Messages that were announced to this host, by connection.
+    incoming: FxHashMap<FlowId, Incoming>,
+    pub(super) application: Option<Box<dyn Application>>,
+    /// Time of the application's timer that is set; [`Time::NEVER`] if none is.
+    pub(super) timer_at: Time,
+    /// Messages that the application has just posted.
+    pub(super) posts: Vec<Posting>,
+}
+
+impl Default for Tasks {
+    fn default() -> Tasks {
+        Tasks { incoming: FxHashMap::default(), application: None, timer_at: Time::NEVER, posts: Vec::new() }
+    }
+}
+
+impl HeapBytes for Tasks {
+    fn heap_bytes(&self) -> u64 {
+        let messages = self.incoming.capacity() * size_of::<(FlowId, Incoming)>();
+        let lists = messages as u64 + self.incoming.values().map(Incoming::heap_bytes).sum::<u64>();
+        lists + self.posts.heap_bytes() + self.application.as_ref().map_or(0, |it| it.heap_bytes())
+    }
 }
 
 impl Endpoint {
@@ -51,6 +80,7 @@ impl Endpoint {
             free_receivers: Vec::new(),
             retransmissions: Timers::default(),
             mechanism_timers: Timers::default(),
+            tasks: None,
         }
     }
 
@@ -125,6 +155,7 @@ impl Endpoint {
             + self.receivers.iter().map(Receiver::heap_bytes).sum::<u64>();
         let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + mechanisms;
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
+        let lists = lists + self.tasks.heap_bytes();
         let lists = lists + self.retransmissions.queue.heap_bytes() + self.mechanism_timers.queue.heap_bytes();
         tables + lists + self.lanes.heap_bytes() + self.lanes.iter().map(Lanes::heap_bytes).sum::<u64>()
     }
@@ -165,6 +196,9 @@ impl Endpoint {
 
     /// Returns true if `timer` is still set.
     pub(super) fn is_set(&mut self, (at, flow, slot): Timer, fabric: &Fabric) -> bool {
+        if flow == FlowId::NONE {
+            return self.tasks.as_ref().is_some_and(|tasks| tasks.timer_at == at);
+        }
         if slot == Slot::NONE {
             // Complete flows may be forgotten, and their receivers serve other flows.
             let Some(entry) = fabric.flows.get(flow) else { return false };
@@ -198,6 +232,8 @@ impl Endpoint {
             unacknowledged: 0,
             answers: 0,
             packets: fabric.packets(&flow.spec),
+            first: 0,
+            bytes: flow.spec.bytes,
             expected: 0,
             last_delivery: flow.spec.start,
             reception: Reception::default(),
@@ -205,6 +241,87 @@ impl Endpoint {
         let slot = put(receiver, &mut self.receivers, &mut self.free_receivers);
         flow.receiver.set(Some(slot));
         slot
+    }
+
+    /// Returns the messages of a connection, which starts here, that are not acknowledged.
+    pub(crate) fn posted(&self, flow: &Flow) -> impl Iterator<Item = &Posted> {
+        let pair = flow.sender.get().map(|slot| &self.queue_pairs[slot]);
+        pair.and_then(|pair| pair.outgoing.as_ref()).into_iter().flat_map(|outgoing| outgoing.unacknowledged())
+    }
+
+    /// Returns the payload bytes of the acknowledged messages of a connection, which starts here.
+    pub(crate) fn acknowledged_bytes(&self, flow: &Flow) -> u64 {
+        let pair = flow.sender.get().map(|slot| &self.queue_pairs[slot]);
+        pair.and_then(|pair| pair.outgoing.as_ref()).map_or(0, |outgoing| outgoing.acknowledged_bytes())
+    }
+
+    /// Returns the payload bytes that a connection, which ends here, has delivered.
+    pub(crate) fn delivered(&self, id: FlowId, flow: &Flow) -> u64 {
+        let complete = self.tasks.as_ref().and_then(|tasks| tasks.incoming.get(&id)).map_or(0, |it| it.complete);
+        complete + self.reception(flow).map_or(0, |reception| reception.delivered)
+    }
+
+    /// Returns the number and the measurements of the message that is arriving on a connection.
+    pub(crate) fn arriving(&self, id: FlowId, flow: &Flow) -> Option<(u32, &Reception)> {
+        let receiver = flow.receiver.get().map(|slot| &self.receivers[slot])?;
+        let first = self.tasks.as_ref()?.incoming.get(&id)?.first()?;
+        (receiver.expected < receiver.packets).then_some((first.message.number, &receiver.reception))
+    }
+
+    /// Returns the application.
+    pub(crate) fn application(&self) -> Option<&dyn Application> {
+        self.tasks.as_ref()?.application.as_deref()
+    }
+
+    /// Returns the application for writing.
+    pub(crate) fn application_mut(&mut self) -> Option<&mut dyn Application> {
+        self.tasks.as_mut()?.application.as_deref_mut()
+    }
+
+    /// A message is announced that will arrive at this host.
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
+        let incoming = &mut self.tasks.get_or_insert_default().incoming;
+        incoming.entry(announcement.message.connection).or_default().announce(announcement);
+    }
+
+    /// Prepares the receiver of a connection for the next message, of which a packet has arrived.
+    #[cold]
+    pub(super) fn begin_message(&mut self, id: FlowId, flow: &Flow, fabric: &Fabric) -> &mut Receiver {
+        let next = self.tasks.as_ref().and_then(|tasks| tasks.incoming.get(&id)?.first());
+        let Announcement { message, at } = next.expect("a message is announced before its packets arrive");
+        let receiver = self.receiver_of(flow).expect("the caller has added the receiver");
+        (receiver.first, receiver.bytes) = (receiver.packets, message.bytes);
+        receiver.packets += message.bytes.div_ceil(fabric.spec.mtu.get()) as Psn;
+        receiver.last_delivery = receiver.last_delivery.max(at);
+        receiver
+    }
+
+    /// Takes the message of a connection that has just arrived completely, with its measurements.
+    pub(super) fn take_complete(&mut self, id: FlowId, flow: &Flow) -> (Announcement, Reception) {
+        let incoming = self.tasks.as_mut().and_then(|tasks| tasks.incoming.get_mut(&id));
+        let complete = incoming.and_then(Incoming::take_complete).expect("the message was announced");
+        let receiver = self.receiver_of(flow).expect("a message has arrived");
+        let Reception { finish, way, .. } = receiver.reception;
+        let next = Reception { finish, way, ..Reception::default() };
+        let reception = std::mem::replace(&mut receiver.reception, next);
+        (complete, Reception { delivered: complete.message.bytes, ..reception })
+    }
+
+    /// Continues with the next message of a connection, of which packets may be delivered already.
+    /// Returns true if this message is complete, too.
+    pub(super) fn continue_message(&mut self, id: FlowId, flow: &Flow, fabric: &Fabric) -> bool {
+        let receiver = self.receiver_of(flow).expect("a message has arrived");
+        if receiver.expected == receiver.packets {
+            (receiver.reception.finish, receiver.reception.way) = (None, None);
+            return false;
+        }
+        let receiver = self.begin_message(id, flow, fabric);
+        let is_complete = receiver.expected >= receiver.packets;
+        if !is_complete {
+            (receiver.reception.finish, receiver.reception.way) = (None, None);
+            receiver.reception.delivered = fabric.payload_before(receiver.expected - receiver.first, receiver.bytes);
+        }
+        is_complete
     }
 
     /// Returns the next departure time from a queue pair of `port` whose class is not `closed`. If
@@ -310,9 +427,14 @@ impl Endpoint {
     /// Gives queue pairs to all waiting flows. `ports` are the host's ports.
     pub(crate) fn start_all_waiting(&mut self, ports: &IndexVec<PortIx, Port>, fabric: &Fabric) {
         for port in ports {
-            while !self.lanes[port.ix].waiting.is_empty() {
-                self.start_waiting(port.ix, port.rate, fabric);
-            }
+            self.start_waiting_at(port, fabric);
+        }
+    }
+
+    /// Gives queue pairs to all flows that wait at `port`.
+    pub(super) fn start_waiting_at(&mut self, port: &Port, fabric: &Fabric) {
+        while !self.lanes[port.ix].waiting.is_empty() {
+            self.start_waiting(port.ix, port.rate, fabric);
         }
     }
 
@@ -346,7 +468,7 @@ impl Endpoint {
             place: RoundIx::default(),
             route,
             bytes: spec.bytes,
-            packets: fabric.packets(spec),
+            packets: if spec.is_connection() { 0 } else { fabric.packets(spec) },
             progress: Progress::default(),
             recovery: fabric.spec.recovery.sender(&sender),
             reaction: fabric.spec.congestion.reaction(&sender),
@@ -359,6 +481,7 @@ impl Endpoint {
             timed_from: Time::NEVER,
             check_at: Time::NEVER,
             paths: fabric.spec.load_balance.path_choice(&sender),
+            outgoing: spec.is_connection().then(Box::default),
             retransmitted: 0,
             resent: 0,
         };
@@ -412,6 +535,22 @@ impl Endpoint {
         }
         lanes.round[place] = Slot::NONE;
         lanes.live -= 1;
+    }
+
+    /// Moves a queue pair behind another queue of its port. The queue pair has no packet to send.
+    pub(super) fn set_queue(&mut self, slot: Slot, queue: QueueIx) {
+        let pair = &mut self.queue_pairs[slot];
+        let before = std::mem::replace(&mut pair.queue, queue);
+        if before == queue {
+            return;
+        }
+        let lanes = &mut self.lanes[pair.port];
+        if before.index() >= CLASSES {
+            lanes.line(before).retain(|other| *other != slot);
+        }
+        if queue.index() >= CLASSES {
+            lanes.line(queue).push(slot);
+        }
     }
 
     /// The gate of a queue closed. Queue pairs behind an added queue stop; queue pairs behind a

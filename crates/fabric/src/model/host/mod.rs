@@ -1,6 +1,7 @@
 //! Endpoint of a host: its RDMA NIC.
 //!
 //! ```text
+//!  application ─► messages of connections ─┐
 //!  flows ─► queue pairs: window and pacing (reaction point), ─┐
 //!           next packet (recovery)                            ├─ round robin ─► port
 //!  data in ─► recovery ─► ACK, NACK, CNP (notification point) │  (`host.scheduler`,
@@ -9,12 +10,15 @@
 
 pub(crate) mod endpoint;
 mod lanes;
+mod messages;
+mod posting;
 mod receiver;
 mod sender;
 mod timers;
 mod turns;
 
 pub use self::endpoint::Endpoint;
+pub(crate) use self::messages::Posted;
 use self::sender::PairState;
 use self::turns::Side;
 use crate::contract::report::Report;
@@ -168,7 +172,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 break;
             }
             endpoint.mechanism_timers.queue.pop();
-            if is_set && slot == Slot::NONE {
+            if is_set && flow == FlowId::NONE {
+                self.wake_application();
+            } else if is_set && slot == Slot::NONE {
                 self.wake_receiver(flow);
             } else if is_set {
                 self.wake_reaction(slot);
@@ -206,9 +212,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let slot = endpoint.choose(port, self.env.now, fabric)?;
         let pair = &mut endpoint.queue_pairs[slot];
         let psn = pair.recovery.next(&pair.progress, pair.packets).expect("a queue pair that is ready can send");
-        let before = fabric.payload_before(psn, pair.bytes);
-        let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
-        let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
+        let (payload, is_first) = pair.payload_of(psn, fabric);
+        let size = fabric.spec.framing.data(payload as u32, is_first, fabric.telemetry_bytes);
         let path = if fabric.chooses_paths { pair.path(psn, self.env.now) } else { None };
         let route = match path {
             Some(path) => fabric.route_by(pair.flow, fabric.flow(pair.flow), Direction::Data, ix, path),
@@ -231,8 +236,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let (queue, since) = (pair.queue, pair.ready_since);
         let may_have_waited = port.opened_after(since);
         if psn < pair.progress.highest {
-            pair.retransmitted += payload;
-            pair.resent += 1;
+            pair.count_retransmission(psn, payload);
         }
         pair.recovery.on_sent(psn, &mut pair.progress);
         let wire = u64::from(size.wire);
@@ -309,9 +313,13 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn receive_data(mut self, port: PortIx, frame: &Frame, packet: Packet) {
         let fabric = self.env.fabric;
         let flow = fabric.live_flow(packet.flow);
-        let bytes = flow.spec.bytes;
+        let is_connection = flow.spec.is_connection();
         let line_rate = self.node.io.ports[port].rate;
-        let receiver = self.node.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
+        let endpoint = self.node.endpoint_mut();
+        let mut receiver = endpoint.receiver(packet.flow, flow, line_rate, fabric);
+        if is_connection && receiver.expected == receiver.packets && packet.psn >= receiver.packets {
+            receiver = endpoint.begin_message(packet.flow, flow, fabric);
+        }
         let reception = &mut receiver.reception;
         reception.arrived += 1;
         let degree = packet.psn.saturating_sub(receiver.expected);
@@ -328,19 +336,20 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, self.env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
             receiver.expected += in_order;
-            reception.delivered = fabric.payload_before(receiver.expected, bytes);
+            reception.delivered = fabric.payload_before(receiver.expected - receiver.first, receiver.bytes);
             if let Some(pauses) = self.env.records.pauses(frame.record) {
                 reception.paused += pauses.paused.after(receiver.last_delivery);
                 reception.blocked += pauses.blocked.after(receiver.last_delivery);
             }
             receiver.last_delivery = self.env.now;
-            if receiver.expected == receiver.packets {
+            if receiver.expected >= receiver.packets {
                 reception.finish = Some(self.env.now);
                 reception.way = packet.route.full_route(self.env.records.trail(frame.record).map(Trail::ports));
                 self.env.sink.report(Report::Received { flow: packet.flow, psn: packet.psn }, self.env.now);
             }
         }
-        let is_last = receiver.expected == receiver.packets;
+        let is_last = receiver.expected >= receiver.packets;
+        let is_complete = is_last && matches!(verdict, Verdict::Deliver { .. });
         receiver.unacknowledged += 1;
         let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
         let answer = match verdict {
@@ -390,6 +399,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
         if fabric.receiver_timers && !is_last {
             self.reborrow().set_receiver_timer(packet.flow);
+        }
+        if is_connection && is_complete {
+            self.complete_messages(packet.flow);
         }
     }
 
@@ -469,7 +481,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 let answer = Answer { is_nack: packet.kind == PacketKind::Nack, expected: packet.psn, arrived, path };
                 pair.recovery.on_answer(&answer, &mut pair.progress)
             };
-            if pair.progress.acked == pair.packets {
+            if pair.progress.acked == pair.packets && pair.outgoing.is_none() {
                 let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
                 let queue = pair.queue;
                 endpoint.retire(slot, fabric);
@@ -494,8 +506,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                     let ack = AckView {
                         now: self.env.now,
                         arrived,
-                        acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
-                        sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
+                        acked_bytes: pair.payload_before(packet.psn, fabric),
+                        sent_bytes: pair.payload_before(pair.progress.next, fabric),
                         rtt: packet.sent_at.elapsed(self.env.now),
                         hops: echo.map_or(0, |echo| echo.hops),
                         path,
@@ -519,6 +531,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 }
             }
             self.node.io.consume(frame, self.env);
+            if flow.spec.is_connection() {
+                self.reborrow().end_messages(packet.flow, slot);
+            }
             self.pipeline().schedule(port);
         } else {
             self.node.io.consume(frame, self.env);
@@ -587,15 +602,20 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if is_same {
             return;
         }
-        self.node.call_flow_control(self.env, |mechanism, node| mechanism.on_flow_end(flow, before, queue, node));
-        let starting = self.starting(flow, class, port, route);
-        let mut queue = QueueIx::default();
-        self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
+        let is_idle = pair.is_idle();
+        let mut new_queue = QueueIx::of(class);
+        // For the flow control, an idle connection has ended.
+        if !is_idle {
+            self.node.call_flow_control(self.env, |mechanism, node| mechanism.on_flow_end(flow, before, queue, node));
+            let starting = self.starting(flow, class, port, route);
+            self.node
+                .call_flow_control(self.env, |mechanism, node| new_queue = mechanism.on_flow_start(starting, node));
+        }
         let busy_until = self.node.io.ports[port].free_at();
         let endpoint = self.node.endpoint_mut();
         endpoint.leave(slot);
         let pair = &mut endpoint.queue_pairs[slot];
-        (pair.port, pair.queue, pair.state) = (port, queue, PairState::Idle);
+        (pair.port, pair.queue, pair.state) = (port, new_queue, PairState::Idle);
         let departure = pair.next_departure;
         endpoint.enter(slot);
         endpoint.update_state(slot, departure, self.env.fabric, busy_until, self.env.now);

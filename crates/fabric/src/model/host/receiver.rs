@@ -19,8 +19,12 @@ pub(super) struct Receiver {
     pub(super) unacknowledged: u32,
     /// Number of ACKs, NACKs and CNPs sent.
     pub(super) answers: u32,
-    /// Number of the flow's packets.
+    /// Number of the flow's packets. For a connection: end of the message that is arriving, or of
+    /// the last one that arrived.
     pub(super) packets: Psn,
+    /// First packet of the message, and payload bytes of the message.
+    pub(super) first: Psn,
+    pub(super) bytes: u64,
     pub(super) expected: Psn,
     pub(super) last_delivery: Time,
     pub(super) reception: Reception,

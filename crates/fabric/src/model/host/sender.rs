@@ -1,6 +1,7 @@
 //! Sending side of a flow: its queue pair.
 
 use super::lanes::RoundIx;
+use super::messages::Outgoing;
 use crate::contract::{Entropy, PathChoice, Progress, ReactionPoint, RecoverySender};
 use crate::frame::{Psn, Route};
 use crate::ids::{Class, FlowId, PortIx, QueueIx};
@@ -23,6 +24,7 @@ pub(super) struct QueuePair {
     pub(super) place: RoundIx,
     pub(super) route: Route,
     pub(super) bytes: u64,
+    /// Number of packets; those posted so far, for a connection.
     pub(super) packets: Psn,
     pub(super) progress: Progress,
     /// Earliest departure of the next packet by pacing.
@@ -46,6 +48,8 @@ pub(super) struct QueuePair {
     pub(super) paths: Option<Box<dyn PathChoice>>,
     /// Timer of the reaction point that is set; [`Time::NEVER`] if none is.
     pub(super) timer_at: Time,
+    /// Messages of a connection; `None` for a flow.
+    pub(super) outgoing: Option<Box<Outgoing>>,
     pub(super) retransmitted: u64,
     /// Number of retransmissions.
     pub(super) resent: u32,
@@ -73,7 +77,8 @@ impl QueuePair {
     /// Returns the bytes that the queue pair's mechanisms hold on the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
         let paths = self.paths.as_deref().map_or(0, size_of_val);
-        (self.recovery.get_heap_size() + self.reaction.get_heap_size() + paths) as u64
+        let mechanisms = self.recovery.get_heap_size() + self.reaction.get_heap_size() + paths;
+        mechanisms as u64 + self.outgoing.as_ref().map_or(0, |outgoing| outgoing.heap_bytes())
     }
 
     /// Returns the next packet, window and departure time.
@@ -95,9 +100,46 @@ impl QueuePair {
     /// a full one.
     #[inline(always)]
     fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
-        let before = |psn| fabric.payload_before(psn, self.bytes);
+        let before = |psn| self.payload_before(psn, fabric);
         let not_in_flight = u64::from(self.recovery.not_in_flight(&self.progress)) * fabric.spec.mtu.get();
         (before(self.progress.next) - before(self.progress.acked)).saturating_sub(not_in_flight)
+    }
+
+    /// Returns true for a connection whose messages are all acknowledged.
+    pub(super) fn is_idle(&self) -> bool {
+        self.outgoing.as_ref().is_some_and(|outgoing| outgoing.idle_since.is_some())
+    }
+
+    /// Returns the payload bytes of all packets before `psn`.
+    #[inline(always)]
+    pub(super) fn payload_before(&self, psn: Psn, fabric: &Fabric) -> u64 {
+        match &self.outgoing {
+            None => fabric.payload_before(psn, self.bytes),
+            Some(outgoing) => outgoing.payload_before(psn, fabric.spec.mtu.get()),
+        }
+    }
+
+    /// Returns the payload bytes of packet `psn`, and true if it is the first packet of its
+    /// message.
+    #[inline(always)]
+    pub(super) fn payload_of(&mut self, psn: Psn, fabric: &Fabric) -> (u64, bool) {
+        match &mut self.outgoing {
+            None => {
+                let before = fabric.payload_before(psn, self.bytes);
+                (fabric.payload_before(psn + 1, self.bytes) - before, psn == 0)
+            }
+            Some(outgoing) => outgoing.payload_of(psn, fabric.spec.mtu.get()),
+        }
+    }
+
+    /// Counts the payload of a packet that is sent again.
+    #[inline(always)]
+    pub(super) fn count_retransmission(&mut self, psn: Psn, payload: u64) {
+        self.retransmitted += payload;
+        self.resent += 1;
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.message_of(psn).retransmitted += payload;
+        }
     }
 
     /// Returns the path of packet `psn`, if the host chooses one.
