@@ -27,13 +27,14 @@ enum Event {
 }
 
 /// Runs a job. `travel` returns the time of a message from one rank to another, and the time of its
-/// acknowledgement back. Computations of a stream still wait for each other.
+/// acknowledgement back. Computations do not wait for their streams, so the time of the last event is
+/// that of the longest path of operations.
 pub fn ideal_run(
     operations: &Arc<dyn Operations>,
     travel: &dyn Fn(Rank, Rank, u64) -> (Duration, Duration),
 ) -> IdealRun {
     let mut states: Vec<RankState> =
-        (0..operations.ranks()).map(|rank| RankState::new(operations.clone(), Rank(rank), false)).collect();
+        (0..operations.ranks()).map(|rank| RankState::unlimited(operations.clone(), Rank(rank))).collect();
     let mut events: BinaryHeap<Reverse<(Time, u64, Rank, Event)>> = BinaryHeap::new();
     let (mut sends, mut count, mut now) = (Vec::new(), 0, Time::ZERO);
     let mut spans: Vec<(Time, Time)> = Vec::new();

@@ -9,6 +9,7 @@
 //! | [`connections`] | connections between the ranks of a job |
 //! | [`rank`] | execution of one rank |
 //! | [`host`] | application of a host: its ranks |
+//! | [`soundness`] | checks of listed operations |
 //! | [`bound`] | lower bounds of the time of a job |
 //!
 //! A rank is a position in a job, from 0. Each rank runs on a host of its own; a host may run ranks
@@ -25,3 +26,4 @@ pub mod host;
 mod matching;
 pub mod operation;
 pub mod rank;
+pub mod soundness;

@@ -67,6 +67,8 @@ pub struct RankState {
     /// Events of operations whose consequences are pending, in order.
     events: VecDeque<(OperationIx, After)>,
     streams: BTreeMap<StreamIx, Stream>,
+    /// True if a stream runs any number of computations at once.
+    is_unlimited: bool,
     /// Ends of computations.
     ends: BinaryHeap<Reverse<(Time, OperationIx)>>,
     receives: Receives,
@@ -96,12 +98,18 @@ impl RankState {
             unmet: FxHashMap::default(),
             events: VecDeque::new(),
             streams: BTreeMap::new(),
+            is_unlimited: false,
             ends: BinaryHeap::new(),
             receives: Receives::default(),
             starts: records.then(FxHashMap::default),
             iteration: None,
             report: Report::default(),
         }
+    }
+
+    /// Creates the state of a rank whose streams run any number of computations at once.
+    pub fn unlimited(operations: Arc<dyn Operations>, rank: Rank) -> RankState {
+        RankState { is_unlimited: true, ..RankState::new(operations, rank, false) }
     }
 
     /// Starts the operations that wait for nothing.
@@ -260,7 +268,7 @@ impl RankState {
             let Operation::Compute { length, .. } = self.operations.get(self.rank, operation) else {
                 unreachable!("streams run computations")
             };
-            lane.is_busy = length > Duration::ZERO;
+            lane.is_busy = length > Duration::ZERO && !self.is_unlimited;
             self.begin(operation, now);
             if length > Duration::ZERO {
                 self.ends.push(Reverse((now + length, operation)));

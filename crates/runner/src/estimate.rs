@@ -60,7 +60,7 @@ const UNFINISHED: usize = 1 << 15;
 ///
 /// See [`Run::start`]. Also if the scratch directory has too little space.
 pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
-    let (until, expected) = (plan.run.until, plan.traffic.expected);
+    let (until, expected) = (plan.run.end_of_traffic(), plan.traffic.expected);
     let most_frames = most_frames(&plan);
     let (stop, waiting) = match [0, FLOWS].map(|flow| plan.traffic.flows().nth(flow).map(|flow| flow.start)) {
         [Some(first), Some(beyond)] if first == beyond => (Time::NEVER, expected - FLOWS as f64),

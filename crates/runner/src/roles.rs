@@ -102,7 +102,8 @@ fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sum
     if traffic.traced.is_empty() {
         return sums;
     }
-    for (id, flow) in (0..).map(FlowId).zip(traffic.flows()).filter(|(_, flow)| traffic.traced.contains(&flow.tag)) {
+    let ids = (fabric.flows.next_id().0..).map(FlowId);
+    for (id, flow) in ids.zip(traffic.flows()).filter(|(_, flow)| traffic.traced.contains(&flow.tag)) {
         fabric.add_waypoint_routes(&flow);
         let Sums { total, by_port } = sums.entry((flow.tag, flow.dst)).or_default();
         // An endless flow counts with its size `u64::MAX` and outweighs finite flows.

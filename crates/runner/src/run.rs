@@ -1,8 +1,10 @@
 //! Run loop: advances the simulation from tick to tick and writes its tables.
 
+mod jobs;
 mod rows;
 mod samples;
 
+use self::jobs::Jobs;
 use crate::Build;
 use crate::disk::{FileSum, Reserve};
 use crate::events::EventLog;
@@ -17,6 +19,7 @@ use backwater_fabric::Simulation;
 use backwater_fabric::contract::LbStat;
 use backwater_fabric::contract::report::{Disorder, DropCause};
 use backwater_fabric::driver::deadlock::Deadlock;
+use backwater_fabric::driver::partition::SAMPLE;
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::frame::journey::Term;
 use backwater_fabric::ids::{FlowId, PortId, QueueIx};
@@ -103,6 +106,7 @@ pub struct Run {
     /// signals.
     terms: BTreeMap<&'static str, Name>,
     event_log: EventLog,
+    jobs: Jobs,
     next_sample: Time,
     next_check: Time,
     next_tick: Time,
@@ -115,6 +119,8 @@ pub struct Run {
     /// Cycle of waits that the last check found. The next check confirms or drops the cycle.
     deadlock_candidate: Option<Deadlock>,
     deadlock: Option<Deadlock>,
+    /// Payload bytes of finite flows that were not delivered.
+    undelivered: u64,
     violations: Vec<String>,
     started: Instant,
     cpu_before: f64,
@@ -223,8 +229,13 @@ impl Run {
         let shards = shards(&plan, threads);
         let mut fabric = plan.take_fabric();
         let hosts = fabric.spec.nodes.iter().filter(|node| node.kind.has_endpoint()).count();
+        let mut names = every_name(&plan);
+        let jobs = Jobs::declare(&plan, &mut fabric, names.len() as u32);
+        names.extend(jobs::words().map(ToOwned::to_owned));
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
-        let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows().take(flows)), shards);
+        let messages = plan.traffic.messages(SAMPLE);
+        let source = Box::new(plan.traffic.flows().take(flows));
+        let mut simulation = Simulation::streaming(fabric, source, &messages, shards);
         if plan.probes.ingress {
             simulation.watch_ingress();
         }
@@ -242,7 +253,6 @@ impl Run {
         let reserve = Reserve::take(directory).map_err(in_directory)?;
         let topology = to_text(&topology_json(plan.spec())) + "\n";
         write(directory, TOPOLOGY_PARTIAL, &topology)?;
-        let mut names = every_name(&plan);
         let lb_stats: BTreeMap<_, _> =
             lb_stat_names(&simulation).into_iter().zip((names.len() as u32..).map(Name)).collect();
         names.extend(lb_stats.keys().map(|what| (*what).to_owned()));
@@ -262,6 +272,7 @@ impl Run {
             lb_stats,
             terms,
             event_log,
+            jobs,
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
             next_tick: Time::ZERO,
@@ -281,11 +292,13 @@ impl Run {
             outcome: None,
             deadlock_candidate: None,
             deadlock: None,
+            undelivered: 0,
             violations: Vec::new(),
             started,
             cpu_before,
             resident_set,
         };
+        run.jobs.install(&mut run.simulation);
         run.schedule_tick();
         Ok(run)
     }
@@ -318,14 +331,14 @@ impl Run {
 
     /// Schedules the next tick.
     fn schedule_tick(&mut self) {
-        let (now, until) = (self.simulation.now(), self.plan.run.until);
+        let (now, until) = (self.simulation.now(), self.plan.run.end_of_traffic());
         let end = if now < until { until } else { self.last() };
         self.next_tick = self.next_sample.min(self.next_check).min(now + MAX_TICK).min(end).min(self.stop);
     }
 
     /// Returns the latest end of the run.
     fn last(&self) -> Time {
-        self.plan.run.until + self.plan.run.drain
+        self.plan.run.last()
     }
 
     /// Takes the samples and checks that are due now.
@@ -342,6 +355,7 @@ impl Run {
             self.next_sample += self.plan.probes.sample_interval;
         }
         self.write_probes();
+        self.write_jobs();
         if now == self.next_check {
             self.next_check += self.plan.probes.deadlock_check;
             self.check_deadlock();
@@ -415,13 +429,18 @@ impl Run {
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
         }
+        let jobs_are_done = self.jobs_are_done();
+        if self.plan.run.ends_with_jobs() && jobs_are_done {
+            return Some(Outcome::Completed);
+        }
         // Endless flows do not delay the end.
-        let all_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
+        let flows_are_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
+        let all_done = flows_are_done && jobs_are_done;
         let is_last = now >= self.last();
         // Without pending events, the remaining packets wait at a link that stays down.
         let is_over = self.simulation.next_event() == Time::NEVER;
         let is_settled = || is_over || is_last || self.simulation.is_quiet();
-        if all_done && if totals.endless_flows == 0 { is_settled() } else { now >= self.plan.run.until } {
+        if all_done && if totals.endless_flows == 0 { is_settled() } else { now >= self.plan.run.end_of_traffic() } {
             return Some(Outcome::Completed);
         }
         if is_last {
@@ -443,7 +462,7 @@ impl Run {
         let totals = self.simulation.totals();
         RunProgress {
             time_ps: self.simulation.now().ps(),
-            end_ps: self.plan.run.until.ps(),
+            end_ps: self.plan.run.end_of_traffic().ps(),
             events: totals.events,
             packet_hops: totals.packet_hops,
             live_flows: totals.live_flows(),
@@ -473,6 +492,8 @@ impl Run {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         self.write_probes();
         self.write_events();
+        self.write_jobs();
+        self.write_open_iterations();
         self.write_open_pauses();
         for stop in self.simulation.open_stops() {
             self.write_stop(&stop, Some(stop.to).filter(|end| *end != Time::NEVER));
@@ -480,6 +501,9 @@ impl Run {
         let mut flows = self.simulation.unfinished_flows();
         for _ in 0..unfinished {
             let Some(outcome) = flows.next(&self.simulation) else { break };
+            if !outcome.spec.is_endless() {
+                self.undelivered += outcome.spec.bytes - outcome.reception.delivered;
+            }
             self.write_flow(&outcome);
         }
         for row in self.reordering() {
@@ -530,7 +554,10 @@ impl Run {
                 finished: totals.received_flows,
                 unfinished: totals.started_flows - totals.endless_flows - totals.received_flows,
                 endless: totals.endless_flows,
+                left_out: self.plan.traffic.left_out[0],
+                undelivered_bytes: self.undelivered + self.plan.traffic.left_out[1],
             },
+            jobs: self.job_summaries(),
             drops: DropCause::ALL.iter().map(|cause| cause.name()).zip(totals.drops).collect(),
             totals,
             paused_ps: totals.paused.ps(),

@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All flows finished; endless flows ran until the end of the traffic.
+    /// All flows and jobs finished; endless flows ran until the end of the traffic. With `run.until =
+    /// "jobs"`, all jobs finished.
     Completed,
-    /// Flows were unfinished at the end of the drain window.
+    /// Flows or jobs were unfinished at the end of the drain window.
     TimeLimit,
     /// The user stopped the run.
     Interrupted,
@@ -20,7 +21,7 @@ pub enum Outcome {
     WriteError,
     /// Queues wait for each other in a cycle.
     Deadlock,
-    /// Flows are unfinished, but no event is pending.
+    /// Flows or jobs are unfinished, but no event is pending.
     Stalled,
     /// The audit failed.
     Violation,
@@ -39,6 +40,8 @@ pub struct Summary {
     pub simulated_ps: u64,
     /// Numbers of flows.
     pub flows: FlowCounts,
+    /// Jobs.
+    pub jobs: Vec<JobSummary>,
     /// Frames lost, by cause.
     pub drops: BTreeMap<&'static str, u64>,
     /// Totals. Those that serialisation skips are in other fields, or not in the file.
@@ -92,6 +95,28 @@ pub struct FlowCounts {
     pub unfinished: u64,
     /// Endless flows.
     pub endless: u64,
+    /// Flows that were left out, because they would start at or after the end of the traffic.
+    pub left_out: u64,
+    /// Payload bytes that were not delivered: the rest of unfinished flows and messages, and flows
+    /// that were left out. Endless flows do not count.
+    pub undelivered_bytes: u64,
+}
+
+/// Job at the end of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobSummary {
+    /// Tag of the job's part of the traffic.
+    pub job: String,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Number of iterations.
+    pub iterations: u32,
+    /// Iterations that all ranks have ended.
+    pub finished: u32,
+    /// Operations that have not ended.
+    pub operations_left: u64,
+    /// Some operations that wait, if the job has not ended: `rank 3 waits for ...`.
+    pub waiting: Vec<String>,
 }
 
 /// Result of the audit.

@@ -182,6 +182,70 @@ tables! {
         path: Option<Vec<u16>>,
     }
 
+    /// One row per job and iteration. Iterations that have begun and not ended come last.
+    jobs: JobRow {
+        /// Tag of the job's part of the traffic.
+        job: Name,
+        /// Collective: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all` or
+        /// `send-receive`. Null for a schedule.
+        collective: Option<Name>,
+        /// Algorithm: `ring`, `naive`, `pairwise` or `nccl`. Null for a schedule.
+        algorithm: Option<Name>,
+        /// Number of the iteration, from 0.
+        iteration: u32,
+        /// False for iterations before `warmup_iterations`.
+        measured: bool,
+        /// Number of ranks.
+        ranks: u32,
+        /// Number of ranks that have ended the iteration.
+        finished_ranks: u32,
+        /// Bytes of the whole array, as nccl-tests counts them. Null for a schedule.
+        bytes: Option<u64>,
+        /// Start at the first rank.
+        start_ps: Time,
+        /// End at the last rank. Null if a rank has not ended.
+        end_ps: Option<Time>,
+        /// `end_ps - start_ps`.
+        time_ps: Option<Duration>,
+        /// Mean over the ranks of the time from a rank's own start to its own end, as nccl-tests
+        /// takes the mean over ranks. Null if a rank has not ended.
+        mean_rank_time_ps: Option<Duration>,
+        /// Lower bound of `time_ps`: the larger of the longest path of messages on an idle network,
+        /// and of the bytes of each host at the rate of its links.
+        bound_ps: Duration,
+        /// `bound_ps / time_ps`.
+        bound_share: Option<f64>,
+        /// Algorithm bandwidth of nccl-tests: `bytes` over `mean_rank_time_ps`.
+        algbw_bps: Option<u64>,
+        /// Bus bandwidth of nccl-tests: `algbw_bps` times 2 (n - 1) / n for an all-reduce, (n - 1)
+        /// / n for an all-gather, a reduce-scatter and an all-to-all, and 1 for send and receive.
+        busbw_bps: Option<u64>,
+    }
+
+    /// One row per operation of a job, in order of their ends. Needs `probes.operations`.
+    operations: OperationRow {
+        /// Tag of the job's part of the traffic.
+        job: Name,
+        /// Rank.
+        rank: u32,
+        /// Host of the rank.
+        node: Name,
+        /// Number of the operation among those of its rank, from 0.
+        operation: u64,
+        /// Kind: `send`, `receive` or `compute`.
+        kind: Name,
+        /// Receiver of a send, or sender of a receive. Null for a computation, and for a receive
+        /// from any rank.
+        peer: Option<u32>,
+        /// Bytes of a send. Null for other operations.
+        bytes: Option<u64>,
+        /// Start: posting of a send, readiness of a receive, start of a computation. A receive of a
+        /// collective starts with its message.
+        start_ps: Time,
+        /// End: acknowledgement of a send, arrival of a receive's message, end of a computation.
+        end_ps: Time,
+    }
+
     /// Latency breakdown of flows, exact to the picosecond. Needs `probes.flows`.
     waits: WaitRow {
         /// Number of the flow.

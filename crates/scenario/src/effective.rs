@@ -195,10 +195,11 @@ impl Derivation<'_> {
     }
 
     fn traffic(&mut self, scenario: &Scenario, graph: &Graph) {
+        let end = scenario.run.end_of_traffic();
         for (i, part) in scenario.traffic.iter().enumerate() {
             let common = part.common();
             self.put(format!("traffic[{i}].role"), common.role, DEFAULT, "");
-            let stop = common.stop.map_or(scenario.run.until, |stop| stop.min(scenario.run.until));
+            let stop = common.stop.map_or(end, |stop| stop.min(end));
             self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "capped at `run.until`");
             for (key, value) in part.effective_values(graph) {
                 self.put(format!("traffic[{i}].{key}"), value, DEFAULT, "");

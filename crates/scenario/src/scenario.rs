@@ -16,10 +16,11 @@ use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowKeys, HostConfig, SwitchConfig};
-use schemars::{JsonSchema, schema_for};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// One experiment: a fabric, its traffic and its mechanisms.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -77,8 +78,11 @@ pub struct Scenario {
 pub struct RunConfig {
     /// Seed of every random stream. Default 1.
     pub seed: u64,
-    /// End of the traffic: no flow starts at or after this time. Default 1 ms.
-    pub until: Time,
+    /// End of the traffic: no flow starts at or after this time. With `"jobs"`, the run ends when
+    /// all jobs (`collective`, `schedule`) have ended, and with it all other traffic. Default 1 ms.
+    pub until: RunEnd,
+    /// Longest run with `until = "jobs"`. Default 1 s.
+    pub limit: Option<Time>,
     /// Start of measurement: flows that start before this time are simulated but not measured.
     /// Default 0 s.
     pub warmup: Duration,
@@ -94,11 +98,83 @@ impl Default for RunConfig {
     fn default() -> Self {
         RunConfig {
             seed: 1,
-            until: Time::ZERO + Duration::from_ms(1),
+            until: RunEnd::At(Time::ZERO + Duration::from_ms(1)),
+            limit: None,
             warmup: Duration::ZERO,
             drain: Duration::from_ms(100),
             shards: None,
         }
+    }
+}
+
+/// End of a run's traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// No flow starts at or after this time.
+    At(Time),
+    /// The run ends when all jobs have ended.
+    Jobs,
+}
+
+impl RunEnd {
+    const JOBS: &str = "jobs";
+}
+
+impl Serialize for RunEnd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            RunEnd::At(time) => time.serialize(serializer),
+            RunEnd::Jobs => serializer.serialize_str(RunEnd::JOBS),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RunEnd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RunEnd, D::Error> {
+        match &*Cow::<str>::deserialize(deserializer)? {
+            RunEnd::JOBS => Ok(RunEnd::Jobs),
+            text => text.parse().map(RunEnd::At).map_err(de::Error::custom),
+        }
+    }
+}
+
+impl JsonSchema for RunEnd {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RunEnd".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [Time::json_schema(generator), { "const": RunEnd::JOBS }] })
+    }
+}
+
+impl RunConfig {
+    /// Default of `limit`.
+    const LIMIT: Time = Time::from_ps(Duration::from_ms(1000).ps());
+
+    /// Returns the time from which on no flow starts.
+    pub fn end_of_traffic(&self) -> Time {
+        match self.until {
+            RunEnd::At(time) => time,
+            RunEnd::Jobs => self.limit.unwrap_or(RunConfig::LIMIT),
+        }
+    }
+
+    /// Returns the latest end of the run.
+    pub fn last(&self) -> Time {
+        match self.until {
+            RunEnd::At(time) => time + self.drain,
+            RunEnd::Jobs => self.end_of_traffic(),
+        }
+    }
+
+    /// Returns true if the run ends with its jobs.
+    pub fn ends_with_jobs(&self) -> bool {
+        self.until == RunEnd::Jobs
     }
 }
 
@@ -209,6 +285,8 @@ pub struct ProbesConfig {
     /// Record a latency breakdown of every flow, to the picosecond, and its congestion signals.
     /// Default false.
     pub flows: bool,
+    /// Record the start and end of every operation of every job. Default false.
+    pub operations: bool,
     /// Trace of single events: frames on wires and in queues, pauses, marks, drops, actions of
     /// senders. Default: none.
     pub trace: Option<TraceConfig>,
@@ -249,6 +327,7 @@ impl Default for ProbesConfig {
             goodput: false,
             paths: false,
             flows: false,
+            operations: false,
             trace: None,
             deadlock_check: Duration::from_us(100),
             vulnerable_share: 0.1,

@@ -18,17 +18,18 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub struct Partition(pub Vec<Vec<NodeId>>);
 
 /// Number of flows from which loads are predicted. Later traffic is mostly similar.
-pub(crate) const SAMPLE: usize = 10_000;
+pub const SAMPLE: usize = 10_000;
 
 /// Cap on the packets of a flow, which endless flows reach.
 const LONG_FLOW: u32 = 1 << 20;
 
 /// Returns the predicted load of every node: the number of its ports, so that idle nodes are
-/// spread, plus the packets of `flows` that pass the node. `flows` are the first flows of the run.
+/// spread, plus the packets of `flows` that pass the node. `flows` are the first flows of the run,
+/// and the bytes of connections.
 pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> IndexVec<NodeId, u64> {
     let mut loads: IndexVec<NodeId, u64> =
         nodes(fabric).map(|node| fabric.wiring.ports_of(node).len() as u64).collect();
-    for (id, flow) in (0..).map(FlowId).zip(flows) {
+    for (id, flow) in (fabric.flows.next_id().0..).map(FlowId).zip(flows) {
         let packets = u64::from(fabric.packets(flow).min(LONG_FLOW));
         let mut node = flow.src;
         loads[node] += packets;

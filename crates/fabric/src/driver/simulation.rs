@@ -122,16 +122,18 @@ impl Simulation {
         if !refused.is_empty() {
             return Err(refused);
         }
-        Ok(Simulation::streaming(fabric, Box::new(flows.into_iter()), shards))
+        Ok(Simulation::streaming(fabric, Box::new(flows.into_iter()), &[], shards))
     }
 
-    /// Creates the simulation of `fabric` with the flows of `source`, in `shards` shards.
-    pub fn streaming(mut fabric: Fabric, mut source: FlowSource, shards: usize) -> Simulation {
+    /// Creates the simulation of `fabric` with the flows of `source`, in `shards` shards. `messages`
+    /// are typical bytes of connections, for the prediction of loads.
+    pub fn streaming(mut fabric: Fabric, mut source: FlowSource, messages: &[FlowSpec], shards: usize) -> Simulation {
         let first: Vec<FlowSpec> = source.by_ref().take(SAMPLE).collect();
         for flow in &first {
             fabric.add_waypoint_routes(flow);
         }
-        let partition = Partition::automatic(&fabric, &expected_load(&fabric, &first), shards);
+        let load: Vec<FlowSpec> = first.iter().chain(messages).cloned().collect();
+        let partition = Partition::automatic(&fabric, &expected_load(&fabric, &load), shards);
         Simulation::with_partition(fabric, Box::new(first.into_iter().chain(source)), &partition)
     }
 

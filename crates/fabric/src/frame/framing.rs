@@ -56,6 +56,18 @@ impl Framing {
         }
     }
 
+    /// Returns the wire bytes of all packets of a message, without telemetry. The message has at
+    /// least one byte.
+    pub fn message(self, bytes: u64, mtu: u64) -> u64 {
+        let packets = bytes.div_ceil(mtu);
+        let wire = |payload: u64, is_first: bool| u64::from(self.data(payload as u32, is_first, 0).wire);
+        let last = bytes - (packets - 1) * mtu;
+        match packets {
+            1 => wire(last, true),
+            _ => wire(mtu, true) + (packets - 2) * wire(mtu, false) + wire(last, false),
+        }
+    }
+
     /// Returns the size of an ACK or NACK that echoes `telemetry` bytes of in-band headers.
     pub fn ack(self, telemetry: u32) -> FrameSize {
         match self {

@@ -271,6 +271,11 @@ impl Flows {
         flow.sender.get().map(|_| Cow::Borrowed(flow))
     }
 
+    /// Returns the number of the next flow.
+    pub fn next_id(&self) -> FlowId {
+        FlowId(self.admitted)
+    }
+
     /// Returns the number of flows admitted so far. Connections do not count.
     pub fn admitted(&self) -> u32 {
         self.admitted - (self.declared_pages * PAGE) as u32

@@ -220,7 +220,7 @@ fn a_write_error_ends_the_run() {
     std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
     let run = run(Run::start(plan(2000), BUILD, directory.path(), 1).unwrap());
     assert_eq!(run.outcome, Some(Outcome::WriteError));
-    assert!(run.simulation.now() < run.plan.run.until);
+    assert!(run.simulation.now() < run.plan.run.end_of_traffic());
     let error = run.finish().unwrap_err().to_string();
     assert!(error.contains("flows.parquet") && error.contains("No space left"), "{error}");
     assert!(!directory.path().join("run.json").exists());
@@ -393,7 +393,7 @@ const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_inte
 fn two_checks_confirm_a_deadlock() {
     let (summary, directory) = finished(plan_of(RING), 1);
     assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Deadlock, 100_000_000));
-    let FlowCounts { total, finished, unfinished, endless } = summary.flows;
+    let FlowCounts { total, finished, unfinished, endless, .. } = summary.flows;
     assert_eq!((total, finished, unfinished, endless), (4, 0, 3, 1));
     let deadlock = summary.deadlock.unwrap();
     assert!(deadlock.onset_ps < 50_000_000);

@@ -20,7 +20,7 @@ use crate::diagnostic::Diagnostic;
 use std::path::Path;
 
 /// Returns an error in a file.
-fn in_file(file: &str, line: usize, column: usize, message: impl Into<String>) -> Diagnostic {
+pub(crate) fn in_file(file: &str, line: usize, column: usize, message: impl Into<String>) -> Diagnostic {
     let (line, column) = (u32::try_from(line).ok(), u32::try_from(column).ok());
     Diagnostic { file: Some(file.into()), line, column, ..Diagnostic::error("", message) }
 }

@@ -33,13 +33,24 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     let Scenario { run, network, probes, .. } = scenario;
     diagnostics.extend(timing::clocks(probes));
     names(scenario, &mut diagnostics);
-    diagnostics.positive(Some(run.until), "run.until");
+    let (end, until) = (run.end_of_traffic(), if run.ends_with_jobs() { "run.limit" } else { "run.until" });
+    diagnostics.positive(Some(end), until);
     let warmed_up = Time::ZERO + run.warmup;
-    let until = run.until;
     diagnostics.error(
-        run.until > Time::ZERO && warmed_up >= until,
+        end > Time::ZERO && warmed_up >= end,
         "run.warmup",
-        format_args!("must be less than run.until ({until})"),
+        format_args!("must be less than {until} ({end})"),
+    );
+    diagnostics.error(
+        !run.ends_with_jobs() && run.limit.is_some(),
+        "run.limit",
+        "has no effect unless run.until is \"jobs\": omit this option",
+    );
+    let is_job = |part: &TrafficConfig| matches!(part, TrafficConfig::Collective(_) | TrafficConfig::Schedule(_));
+    diagnostics.error(
+        run.ends_with_jobs() && !scenario.traffic.iter().any(is_job),
+        "run.until",
+        "is \"jobs\", but no part of the traffic is a job (\"collective\" or \"schedule\")",
     );
     diagnostics.error(
         network.mtu < Bytes(1) || network.mtu > LARGEST_MTU,

@@ -1,5 +1,6 @@
 //! The plan: a checked scenario as plain data from which a network is built.
 
+mod bounds;
 mod checks;
 mod faults;
 mod nodes;
@@ -62,7 +63,7 @@ impl Plan {
         // An MTU that is rejected already must not overflow in later checks.
         let NetworkConfig { framing, mtu, .. } = scenario.network;
         let mtu = mtu.min(checks::LARGEST_MTU);
-        let RunConfig { seed, until, .. } = scenario.run;
+        let (seed, until) = (scenario.run.seed, scenario.run.end_of_traffic());
         let spec = NetworkSpec {
             seed,
             framing,
@@ -88,9 +89,10 @@ impl Plan {
         diagnostics.extend(checks::flow_controls(&spec));
         diagnostics.extend(checks::shared_buffers(&spec, &wiring));
         diagnostics.extend(checks::relays_that_drop(&spec, &wiring));
-        diagnostics.extend(checks::idle(&spec, &scenario.faults, until + scenario.run.drain));
+        diagnostics.extend(checks::idle(&spec, &scenario.faults, scenario.run.last()));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
-        let traffic = collect_errors(traffic, &mut diagnostics).unwrap_or_default();
+        let mut traffic = collect_errors(traffic, &mut diagnostics).unwrap_or_default();
+        diagnostics.append(&mut traffic.warnings);
         diagnostics.extend(checks::classes(scenario, &traffic));
         let is_sound = !has_errors(&diagnostics);
         let fabric =
@@ -109,6 +111,8 @@ impl Plan {
         diagnostics.extend(checks::headrooms(&fabric));
         diagnostics.extend(checks::congestion_points(&fabric));
         diagnostics.extend(checks::choices(&fabric));
+        diagnostics.extend(bounds::of_jobs(&fabric, &mut traffic, &scenario.run));
+        diagnostics.extend(bounds::of_flows(&fabric, &traffic, &scenario.run));
         Ok(Plan {
             spec,
             run: scenario.run.clone(),

@@ -27,7 +27,7 @@ pub(super) fn resolve(
     run: &RunConfig,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> TraceSpec {
-    let end = run.until + run.drain;
+    let end = run.last();
     let until = config.until.unwrap_or(Time::NEVER);
     if until <= config.from {
         let message = format!("must be after probes.trace.from ({})", config.from);
@@ -46,7 +46,7 @@ pub(super) fn resolve(
     let scope = scope(config, graph, fabric, diagnostics);
     let spec = TraceSpec { from: config.from, until, scope };
     // Most runs end soon after their traffic.
-    let span = until.min(run.until.max(config.from)).since(config.from);
+    let span = until.min(run.end_of_traffic().max(config.from)).since(config.from);
     let bytes = most_bytes(&spec, fabric, span);
     if bytes > LARGE && !matches!(spec.scope, TraceScope::Flows(_)) {
         let message = format!(

@@ -5,6 +5,7 @@
 //! draws of other streams, and schemes under comparison have identical traffic.
 
 mod config;
+pub mod jobs;
 mod nodes;
 mod part;
 mod schedule;
@@ -23,8 +24,10 @@ use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{CLASSES, Class, NodeId};
+use backwater_fabric::network::flows::Connections;
 use backwater_fabric::network::spec::FlowSpec;
 use config::TrafficOptions;
+use jobs::PlannedJob;
 use part::{Part, Scene};
 use schedule::Schedule;
 use schemars::JsonSchema;
@@ -85,6 +88,8 @@ traffic! {
     RackShuffle = "rack-shuffle": rack_shuffle::RackShuffleConfig;
     LongLived = "long-lived": long_lived::LongLivedConfig;
     Flows = "flows": flows::FlowsConfig;
+    Collective = "collective": collective::CollectiveConfig;
+    Schedule = "schedule": operations::ScheduleConfig;
     HpccFlows = "hpcc-flows": hpcc_flows::HpccFlowsConfig;
 }
 
@@ -127,6 +132,15 @@ pub struct Traffic {
     pub roles: Vec<Role>,
     /// Tags of incasts that [`Traffic::fans`] does not cover: their flows must be read one by one.
     pub traced: BTreeSet<u16>,
+    /// For parts whose flows all start at once: the part, and each host with its wire bytes at
+    /// least, and with the start.
+    pub offered: Vec<(usize, NodeId, u128, Time)>,
+    /// Number and bytes of the flows that would start at or after the end of the traffic.
+    pub left_out: [u64; 2],
+    /// Warnings about probable mistakes.
+    pub warnings: Vec<Diagnostic>,
+    /// Jobs, in the order of their parts.
+    pub jobs: Vec<PlannedJob>,
     /// Notes for the user: mean sizes, loads, numbers of flows.
     pub notes: Vec<String>,
 }
@@ -142,6 +156,19 @@ impl Traffic {
     /// with its possible senders.
     pub fn fans(&self) -> impl Iterator<Item = (NodeId, Vec<NodeId>)> {
         self.parts.iter().flat_map(|part| part.fans())
+    }
+
+    /// Returns the bytes of up to `most` connections of jobs, for the prediction of loads.
+    pub fn messages(&self, most: usize) -> Vec<FlowSpec> {
+        let each = most / self.jobs.len().max(1);
+        let of_job = |job: &PlannedJob| {
+            let connections = &job.connections;
+            let step = (connections.count() as usize).div_ceil(each.max(1)).max(1);
+            let specs = (0..connections.count()).step_by(step).filter_map(|index| connections.get(index));
+            let bytes = job.collective.map_or(1 << 20, |it| it.bytes).max(1);
+            specs.map(|spec| FlowSpec { bytes, ..spec }).collect::<Vec<_>>()
+        };
+        self.jobs.iter().flat_map(of_job).collect()
     }
 
     /// Returns the flows that are listed one by one, not drawn from a distribution.

@@ -119,6 +119,7 @@ impl TrafficOptions for MoeConfig {
             counted(bursts, "burst"),
             round(100.0 * hottest, 1),
         ));
+        self.count_left_out(part, &groups, bursts);
         let several = groups.len() > 1;
         let mut made = Vec::new();
         for (i, hosts) in groups.into_iter().enumerate() {
@@ -140,6 +141,40 @@ impl MoeConfig {
         }
         if self.popularity.iter().filter(|weight| **weight > 0.0).count() < 2 {
             part.error(".popularity", "must be above 0 for at least 2 experts");
+        }
+    }
+
+    /// Warns about bursts that would start at or after the end of the traffic, and counts them.
+    fn count_left_out(&self, part: &mut Part, groups: &[Vec<NodeId>], bursts: u64) {
+        let total = u64::from(self.iterations) * bursts;
+        let mut most = 0;
+        for (i, hosts) in (0..).zip(groups) {
+            let start = part.window.start + times(self.shift, i);
+            // Bursts start in order.
+            let fits = |burst: u64| {
+                let (iteration, burst) = (burst / bursts, burst % bursts);
+                let interval = self.interval.unwrap_or_default();
+                start + times(interval, iteration) + times(self.gap, burst) < part.window.end
+            };
+            let (mut fitting, mut beyond) = (0, total);
+            while fitting < beyond {
+                let middle = fitting + (beyond - fitting) / 2;
+                if fits(middle) { fitting = middle + 1 } else { beyond = middle }
+            }
+            let late = total - fitting;
+            most = most.max(late);
+            let bytes = |burst: u64| self.burst.get().min(self.bytes.get() - burst % bursts * self.burst.get());
+            let rest: u64 = (fitting..fitting + late % bursts).map(bytes).sum();
+            let each = late / bursts * self.bytes.get() + rest;
+            part.leave_out(late * hosts.len() as u64, each * hosts.len() as u64);
+        }
+        if most > 0 {
+            let message = format!(
+                "{most} of {total} bursts of each host would start at or after the end of the traffic ({}) and are \
+                    left out",
+                part.window.end
+            );
+            part.warn(message, "set a later `run.until`");
         }
     }
 

@@ -1,5 +1,6 @@
 //! One part of the traffic: collects its flows, notes and errors.
 
+use super::jobs::PlannedJob;
 use super::schedule::{InClasses, Listed, Numbered, Schedule, draw};
 use super::sizes::{Distribution, FlowSizes};
 use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
@@ -11,6 +12,7 @@ use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::network::flows::Connections;
 use backwater_fabric::network::spec::FlowSpec;
 use std::ops::Range;
 use std::path::Path;
@@ -68,6 +70,8 @@ pub(super) struct Part<'a> {
     classes: Vec<Class>,
     /// Draws the classes of listed flows.
     class_draws: Stream,
+    /// Index of the part in the scenario.
+    index: usize,
     field: String,
     role: Role,
     /// True if the flows are an incast whose senders are not drawn from a set.
@@ -106,6 +110,7 @@ impl<'a> Part<'a> {
             window,
             classes,
             class_draws,
+            index,
             field,
             role,
             is_traced,
@@ -160,6 +165,24 @@ impl<'a> Part<'a> {
     /// Returns the value of `result`, or adds its errors.
     pub(super) fn collect_errors<T>(&mut self, result: Result<T, Vec<Diagnostic>>) -> Option<T> {
         result.map_err(|errors| self.errors.extend(errors)).ok()
+    }
+
+    /// Adds a warning about the part.
+    pub(super) fn warn(&mut self, message: String, hint: &str) {
+        self.made.warnings.push(Diagnostic::warning(self.field.clone(), message).hint(hint));
+    }
+
+    /// Records that each of `hosts` starts `flows` flows of `bytes` when the part starts.
+    pub(super) fn offer(&mut self, hosts: &[NodeId], flows: u64, bytes: u64) {
+        let wire = u128::from(self.scene.framing.message(bytes, self.scene.mtu)) * u128::from(flows);
+        let start = self.window.start;
+        self.made.offered.extend(hosts.iter().map(|host| (self.index, *host, wire, start)));
+    }
+
+    /// Records flows that would start at or after the end of the traffic.
+    pub(super) fn leave_out(&mut self, flows: u64, bytes: u64) {
+        self.made.left_out[0] += flows;
+        self.made.left_out[1] += bytes;
     }
 
     /// Adds a note for the user.
@@ -269,6 +292,22 @@ impl<'a> Part<'a> {
         self.template().flow(src, dst, bytes, start)
     }
 
+    /// Returns true if each flow draws one of several classes.
+    pub(super) fn draws_classes(&self) -> bool {
+        self.classes.len() > 1
+    }
+
+    /// Returns the number of connections of the jobs so far.
+    pub(super) fn declared(&self) -> u64 {
+        self.made.jobs.iter().map(|job| u64::from(job.connections.count())).sum()
+    }
+
+    /// Adds a job, given its tag and the index of this part.
+    pub(super) fn job(&mut self, job: impl FnOnce(u16, usize) -> PlannedJob) {
+        self.made.classes.extend(self.classes.iter().map(|class| (self.tag.1, *class)));
+        self.made.jobs.push(job(self.tag.1, self.index));
+    }
+
     /// Adds a schedule that generates about `expected` flows.
     pub(super) fn schedule(&mut self, schedule: impl Schedule + 'static, expected: f64) {
         self.made.classes.extend(self.classes.iter().map(|class| (self.tag.1, *class)));
@@ -301,6 +340,7 @@ impl<'a> Part<'a> {
             self.listed.push(flow);
         } else {
             self.late += 1;
+            self.leave_out(1, if flow.is_endless() { 0 } else { flow.bytes });
         }
     }
 

@@ -169,7 +169,7 @@ fn unknown_kinds_are_rejected() {
     check_rejected(&[(
         "{ kind = \"poison\" }",
         "unknown variant `poison`, expected one of `poisson`, `incast`, `permutation`, `all-to-all`, `moe`, \
-         `rack-shuffle`, `long-lived`, `flows`, `hpcc-flows`",
+         `rack-shuffle`, `long-lived`, `flows`, `collective`, `schedule`, `hpcc-flows`",
     )]);
 }
 
