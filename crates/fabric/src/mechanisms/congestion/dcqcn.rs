@@ -22,6 +22,7 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::cmp::Ordering;
 
 /// Source of a set of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +68,13 @@ pub enum CnpMode {
 /// clock tick. This limit still allows several steps per packet.
 const SMALLEST_STEP: Bytes = Bytes(100);
 
+/// Smallest gain above zero. With this gain, alpha is negligible after some 500,000 ticks, which a
+/// long gap costs. The number of ticks is in inverse proportion to the gain.
+const SMALLEST_GAIN: f64 = 1e-4;
+
+/// Alpha that is negligible in comparison with 1: 2^-54.
+const NEGLIGIBLE: f64 = f64::EPSILON / 4.0;
+
 /// Fastest port rate for which publications use the default ECN thresholds (PortFC).
 const FASTEST_OF_DEFAULT: Rate = Rate::from_gbps(100);
 
@@ -87,7 +95,7 @@ parameters! {
     increase_interval?: Duration,
     /// Bytes sent per step of the byte counter, at least 100 B; "0 B" switches it off.
     byte_counter?: Bytes,
-    /// Gain g of alpha's moving average.
+    /// Gain g of alpha's moving average: 0, or at least 0.0001.
     #[schemars(range(min = 0.0, max = 1.0))]
     gain?: f64,
     /// Number F of fast recovery steps before additive increase.
@@ -240,6 +248,9 @@ impl Options for DcqcnConfig {
                 down"
         );
         diagnostics.error(is_fine, "byte_counter", message);
+        let is_fine = self.gain.is_some_and(|gain| gain > 0.0 && gain < SMALLEST_GAIN);
+        let message = format_args!("must be 0 or at least {SMALLEST_GAIN}: smaller gains slow the simulation down");
+        diagnostics.error(is_fine, "gain", message);
         let ecn = self.thresholds();
         diagnostics.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
         let is_idle = self.ecn.rate.is_some() && self.ecn.kmin.is_none() && self.ecn.kmax.is_none();
@@ -388,6 +399,8 @@ pub struct Dcqcn {
     /// Limit of payload bytes in flight: line rate times base RTT. `None` without a limit.
     window: Option<u64>,
     limited: Option<Limited>,
+    /// True while the connection is idle: no packet waits for a new rate.
+    is_idle: bool,
 }
 
 /// Clocks of a flow that has received a CNP, or whose rate another control has set.
@@ -407,6 +420,9 @@ struct Limited {
     timer_steps: u32,
     byte_steps: u32,
     bytes: u64,
+    /// Ticks and steps processed one by one.
+    #[cfg(test)]
+    ticks: u64,
 }
 
 impl Dcqcn {
@@ -418,11 +434,11 @@ impl Dcqcn {
             target: sender.line_rate,
             window: config.window.then(|| sender.bdp()),
             limited: None,
+            is_idle: false,
         }
     }
 
-    /// Runs the clocks up to and including `now`, in the order of their ticks: alpha, decrease,
-    /// increase.
+    /// Runs the clocks up to and including `now`.
     #[inline(always)]
     fn catch_up(&mut self, now: Time) {
         // For most packets, no clock has ticked since the last packet.
@@ -432,54 +448,107 @@ impl Dcqcn {
         }
     }
 
+    /// Runs the clocks as a loop over all ticks in the order of their times would: decrease before
+    /// increase, increase before alpha at equal times. The number of ticks processed is bounded,
+    /// however long the clocks have been overdue.
     #[inline(never)]
     fn run_clocks(&mut self, now: Time) {
-        while let Some(limited) = &mut self.limited {
-            let next = limited.next_decrease.min(limited.next_increase);
-            let until = next.min(now);
+        // Only the first overdue check can find a CNP. Without a cut, the clocks are independent.
+        let is_cut = |it: &&Limited| it.cnp_for_decrease && it.next_decrease <= now;
+        if let Some(cut_at) = self.limited.as_ref().filter(is_cut).map(|it| it.next_decrease) {
+            self.recover_before(cut_at);
+            if let Some(limited) = &mut self.limited {
+                limited.update_alpha_before(&self.parameters, cut_at);
+                limited.cnp_for_decrease = false;
+                limited.decrease(&self.parameters, &mut self.current, &mut self.target, cut_at);
+            }
+        }
+        let after = now + Duration::from_ps(1);
+        self.recover_before(after);
+        if let Some(limited) = &mut self.limited {
             // A CNP that arrives exactly at a tick of alpha counts for the period that ends at this
             // tick.
-            while limited.next_alpha < until {
-                limited.update_alpha(&self.parameters);
+            limited.update_alpha_before(&self.parameters, now);
+            limited.next_decrease = first_tick(limited.next_decrease, self.parameters.decrease_interval, after);
+        }
+    }
+
+    /// Takes the steps of the recovery timer that are due before `end`.
+    ///
+    /// Regular steps are skipped in pairs. If two steps with the same gain raise both rates by the
+    /// same even amount, so do the next two: half of an even amount has no remainder.
+    fn recover_before(&mut self, end: Time) {
+        while let Some(next) = self.limited.as_ref().map(|it| it.next_increase).filter(|next| *next < end) {
+            let (current, target) = (self.current.bps(), self.target.bps());
+            let Some((gain, alike)) = self.limited.as_ref().map(|it| it.next_gains(&self.parameters)) else { return };
+            self.take_timer_step();
+            let interval = self.parameters.increase_interval;
+            let due = first_tick(next, interval, end).since(next).ps() / interval.ps();
+            let most = due.min(alike);
+            if most < 4 {
+                continue;
             }
-            if next > now {
-                return;
-            }
-            if limited.next_decrease == next {
-                limited.next_decrease += self.parameters.decrease_interval;
-                if limited.cnp_for_decrease {
-                    limited.cnp_for_decrease = false;
-                    limited.decrease(&self.parameters, &mut self.current, &mut self.target, next);
-                }
-            } else {
-                limited.next_increase += self.parameters.increase_interval;
-                self.increase(Clock::Timer);
+            self.take_timer_step();
+            let growth = self.target.bps() - target;
+            let is_regular = growth == 0 || growth == gain.saturating_mul(2);
+            if is_regular && self.current.bps().checked_sub(current) == Some(growth) {
+                let room = (self.line_rate.bps() - self.target.bps()).checked_div(growth).unwrap_or(u64::MAX);
+                self.skip_timer_steps((most / 2 - 1).min(room), growth);
             }
         }
     }
 
-    /// Takes one step of recovery, at a tick of the timer or of the byte counter. The numbers of
-    /// steps taken select fast recovery, additive increase or hyper increase.
+    /// Takes the next step of the recovery timer.
+    fn take_timer_step(&mut self) {
+        if let Some(limited) = &mut self.limited {
+            limited.next_increase += self.parameters.increase_interval;
+        }
+        self.increase(Clock::Timer);
+    }
+
+    /// Takes `pairs` of timer steps, each of which raises both rates by `growth`.
+    fn skip_timer_steps(&mut self, pairs: u64, growth: u64) {
+        let Some(limited) = &mut self.limited else { return };
+        limited.next_increase += self.parameters.increase_interval * (2 * pairs);
+        limited.timer_steps = limited.timer_steps.saturating_add(u32::try_from(2 * pairs).unwrap_or(u32::MAX));
+        self.target = Rate::from_bps(self.target.bps() + pairs * growth);
+        self.current = Rate::from_bps(self.current.bps() + pairs * growth);
+    }
+
+    /// Takes one step of recovery, at a tick of the timer or of the byte counter.
     fn increase(&mut self, clock: Clock) {
         let Some(limited) = &mut self.limited else { return };
-        let parameters = &self.parameters;
-        let (timer, bytes) = (limited.timer_steps, limited.byte_steps);
-        let (first, last) =
-            if parameters.byte_counter.get() == 0 { (timer, timer) } else { (timer.max(bytes), timer.min(bytes)) };
-        let gain = if first < parameters.fast_recovery_steps {
-            0
-        } else if last > parameters.fast_recovery_steps {
-            parameters.hyper_increase.bps()
-        } else {
-            parameters.additive_increase.bps()
-        };
+        let (gain, _) = limited.next_gains(&self.parameters);
+        // No decision depends on a number of steps above F + 1.
         match clock {
-            Clock::Timer => limited.timer_steps += 1,
-            Clock::Bytes => limited.byte_steps += 1,
+            Clock::Timer => limited.timer_steps = limited.timer_steps.saturating_add(1),
+            Clock::Bytes => limited.byte_steps = limited.byte_steps.saturating_add(1),
         }
-        self.target = Rate::from_bps(self.target.bps() + gain).min(self.line_rate);
-        self.current = Rate::from_bps(self.current.bps() / 2 + self.target.bps() / 2);
+        #[cfg(test)]
+        (limited.ticks += 1);
+        self.target = Rate::from_bps(self.target.bps().saturating_add(gain)).min(self.line_rate);
+        self.current = halfway(self.current, self.target);
     }
+
+    /// Returns true if no further step of the timer changes the current rate.
+    fn is_settled(&self, limited: &Limited) -> bool {
+        let grows = self.target < self.line_rate && limited.may_grow(&self.parameters);
+        !grows && halfway(self.current, self.target) == self.current
+    }
+}
+
+/// Returns the rate halfway between the current rate and the target rate.
+fn halfway(current: Rate, target: Rate) -> Rate {
+    Rate::from_bps(current.bps() / 2 + target.bps() / 2)
+}
+
+/// Returns the first tick at or after `from` of a clock with a tick at `next`.
+fn first_tick(next: Time, interval: Duration, from: Time) -> Time {
+    let late = from.since(next).ps();
+    if late == 0 {
+        return next;
+    }
+    next + Duration::from_ps(late.div_ceil(interval.ps()).saturating_mul(interval.ps()))
 }
 
 /// Clocks that drive recovery.
@@ -501,6 +570,8 @@ impl Limited {
             timer_steps: 0,
             byte_steps: 0,
             bytes: 0,
+            #[cfg(test)]
+            ticks: 0,
         }
     }
 
@@ -514,13 +585,64 @@ impl Limited {
         }
     }
 
+    /// Handles the ticks of alpha's clock before `end`.
+    fn update_alpha_before(&mut self, parameters: &DcqcnParameters, end: Time) {
+        while self.next_alpha < end {
+            let (before, decays) = (self.alpha, !self.cnp_for_alpha);
+            self.update_alpha(parameters);
+            if decays && self.alpha == before {
+                self.next_alpha = first_tick(self.next_alpha, parameters.alpha_interval, end);
+            }
+        }
+    }
+
     fn update_alpha(&mut self, parameters: &DcqcnParameters) {
+        #[cfg(test)]
+        (self.ticks += 1);
         self.alpha *= 1.0 - parameters.gain;
+        // Rounding removes such a small alpha from 1 - alpha / 2 and from alpha + gain: alpha is
+        // less than half of their last bit.
+        if self.alpha < NEGLIGIBLE * parameters.gain {
+            self.alpha = 0.0;
+        }
         if self.cnp_for_alpha {
             self.alpha += parameters.gain;
             self.cnp_for_alpha = false;
         }
         self.next_alpha += parameters.alpha_interval;
+    }
+
+    /// Returns the increase of the target rate by the next step, and the number of next timer steps
+    /// that surely have this increase too. The numbers of steps taken select fast recovery,
+    /// additive increase or hyper increase.
+    fn next_gains(&self, parameters: &DcqcnParameters) -> (u64, u64) {
+        let (timer, bytes) = (self.timer_steps, self.byte_steps);
+        let (first, last) =
+            if parameters.byte_counter.get() == 0 { (timer, timer) } else { (timer.max(bytes), timer.min(bytes)) };
+        let fast_steps = parameters.fast_recovery_steps;
+        let gain = if first < fast_steps {
+            0
+        } else if last > fast_steps {
+            parameters.hyper_increase.bps()
+        } else {
+            parameters.additive_increase.bps()
+        };
+        let alike = match timer.cmp(&fast_steps) {
+            Ordering::Less => u64::from(fast_steps - timer),
+            Ordering::Equal if timer < u32::MAX => 1,
+            Ordering::Equal | Ordering::Greater => u64::MAX,
+        };
+        (gain, alike)
+    }
+
+    /// Returns true if steps of the timer alone will raise a target rate below line rate.
+    fn may_grow(&self, parameters: &DcqcnParameters) -> bool {
+        let fast_steps = parameters.fast_recovery_steps;
+        let gets_hyper = parameters.byte_counter.get() == 0 || self.byte_steps > fast_steps;
+        let gets_additive = !gets_hyper || self.timer_steps <= fast_steps;
+        let is_positive = |rate: Rate| rate > Rate::from_bps(0);
+        gets_additive && is_positive(parameters.additive_increase)
+            || gets_hyper && is_positive(parameters.hyper_increase)
     }
 
     fn decrease(&mut self, parameters: &DcqcnParameters, current: &mut Rate, target: &mut Rate, now: Time) {
@@ -533,7 +655,7 @@ impl Limited {
 
     /// Returns the target rate after a cut.
     fn target_after_cut(&self, parameters: &DcqcnParameters, current: Rate, target: Rate) -> Rate {
-        if parameters.clamp_target || self.timer_steps + self.byte_steps > 0 { current } else { target }
+        if parameters.clamp_target || self.timer_steps > 0 || self.byte_steps > 0 { current } else { target }
     }
 
     /// Restarts recovery.
@@ -608,9 +730,19 @@ impl ReactionPoint for Dcqcn {
         limited.recover_from(now, parameters);
     }
 
+    fn on_idle(&mut self, _now: Time) {
+        self.is_idle = true;
+    }
+
+    fn on_resume(&mut self, now: Time, _since: Time) {
+        self.catch_up(now);
+        self.is_idle = false;
+    }
+
     fn wake_at(&self) -> Time {
-        let Some(limited) = self.limited.as_ref().filter(|_| self.parameters.repace) else { return Time::NEVER };
-        let is_below = self.current < self.line_rate;
+        let has_timers = self.parameters.repace && !self.is_idle;
+        let Some(limited) = self.limited.as_ref().filter(|_| has_timers) else { return Time::NEVER };
+        let is_below = self.current < self.line_rate && !self.is_settled(limited);
         let increase = if is_below { limited.next_increase } else { Time::NEVER };
         let decrease = if limited.cnp_for_decrease { limited.next_decrease } else { Time::NEVER };
         increase.min(decrease)

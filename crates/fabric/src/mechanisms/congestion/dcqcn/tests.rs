@@ -1,5 +1,9 @@
 use super::*;
+use crate::contract::FlowControlFacts;
+use crate::ids::{Class, ClassMask};
 use crate::testing::sender;
+
+mod catch_up;
 
 const MBPS: u64 = 1_000_000;
 const GBPS: u64 = 1_000 * MBPS;
@@ -263,6 +267,85 @@ fn cnp_at_an_alpha_tick_counts_for_the_ending_period() {
     point.on_cnp(at(0, 0), Cnp::Congested(None));
     point.on_cnp(at(3, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(4, 1)), (50_582_134_712, 100 * GBPS));
+}
+
+/// Returns a point at 100 Gb/s that CNPs have cut to half of line rate, at 4.001 us.
+fn halved() -> Dcqcn {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    for ns in [0, 500, 1500, 2500, 3500] {
+        point.on_cnp(at(0, ns), Cnp::Congested(None));
+    }
+    assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
+    point
+}
+
+/// The clocks run on between two messages. From 304.001 us on, the timer halves the distance to the
+/// target every 300 us: 75, 87.5 and 93.75 Gb/s. Additive increase cannot raise the target above
+/// line rate.
+#[test]
+fn recovery_continues_between_messages() {
+    let mut point = halved();
+    point.on_idle(at(10, 0));
+    point.on_resume(at(910, 0), at(10, 0));
+    assert_eq!(rates(&mut point, at(910, 0)), (93_750 * MBPS, 100 * GBPS));
+    // Alpha was 1 at its tick at 4 us, and 997 ticks until 1001 us have reduced it to 0.0202. The
+    // last of these ticks adds 1/256 for a CNP in its period, and three ticks follow until the cut
+    // at 1004.001 us: alpha = ((255/256)^997 + 1/256) (255/256)^3 = 0.02383. The rate is 93.75 G
+    // (1 - alpha / 2).
+    point.on_cnp(at(1000, 500), Cnp::Congested(None));
+    assert_eq!(rates(&mut point, at(1004, 0)).0, 93_750 * MBPS);
+    assert_eq!(rates(&mut point, at(1004, 1)), (92_633_289_324, 93_750 * MBPS));
+}
+
+/// After a second, alpha is 0, and the rate is 1 b/s below line rate. A CNP in the next message
+/// sets alpha to 1/256, which decays in three ticks until the cut: the rate is 100 G (1 -
+/// (1/256) (255/256)^3 / 2).
+#[test]
+fn a_long_gap_forgets_congestion() {
+    let mut point = halved();
+    let second = 1_000_000;
+    point.on_idle(at(10, 0));
+    point.on_resume(at(second, 0), at(10, 0));
+    assert_eq!(rates(&mut point, at(second, 0)), (99_999_999_999, 100 * GBPS));
+    point.on_cnp(at(second, 500), Cnp::Congested(None));
+    assert_eq!(rates(&mut point, at(second + 4, 1)).0, 99_806_967_388);
+}
+
+/// A CNP for the last packets of a message may arrive after their ACKs. The cut halves 75 Gb/s: at
+/// 305 us, alpha is set to 1.
+#[test]
+fn a_late_cnp_cuts_the_rate_of_an_idle_connection() {
+    let mut point = halved();
+    point.on_idle(at(304, 500));
+    point.rate(at(305, 0));
+    let limited = point.limited.as_mut().unwrap();
+    (limited.alpha, limited.next_alpha) = (1.0, at(1_000_000, 0));
+    point.on_cnp(at(305, 0), Cnp::Congested(None));
+    point.on_resume(at(400, 0), at(304, 500));
+    assert_eq!(rates(&mut point, at(400, 0)), (37_500 * MBPS, 75 * GBPS));
+}
+
+/// A smaller gain would make alpha's decay over a long gap too slow to compute.
+#[test]
+fn a_gain_is_zero_or_not_too_small() {
+    let error = |gain| {
+        let scheme = SchemeContext {
+            mtu: Bytes(1000),
+            ack_every: 1,
+            ack_class: Class(0),
+            lossless: ClassMask::ALL,
+            flow_control: ("pfc", FlowControlFacts::default()),
+            congestion: "dcqcn",
+            load_balance: "ecmp",
+            recovery: "go-back-n",
+        };
+        let mut diagnostics = Diagnostics::default();
+        DcqcnConfig { gain: Some(gain), ..Default::default() }.check(&scheme, &mut diagnostics);
+        diagnostics.into_result().map_err(|errors| errors[0].message.clone()).err()
+    };
+    assert_eq!([0.0, 1e-4, 1.0].map(error), [None, None, None]);
+    let message = "must be 0 or at least 0.0001: smaller gains slow the simulation down";
+    assert_eq!(error(0.99e-4).as_deref(), Some(message));
 }
 
 /// The first cut of `firmware` would leave 1 - (1019/1024)^4 / 2 of the rate, 51 %. A percentage
