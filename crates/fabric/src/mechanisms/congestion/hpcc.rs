@@ -116,6 +116,9 @@ pub struct Hpcc {
     /// True if another control has set the rate and no packet sent since then is acknowledged. ACKs
     /// of earlier packets report congestion that the new rate accounts for.
     is_set: bool,
+    /// True if `previous` is from before an idle gap longer than T. The load since then is an
+    /// average over the gap, not the load of the last T.
+    is_stale: bool,
     previous: Box<[Stamp; MAX_HOPS]>,
 }
 
@@ -138,6 +141,7 @@ impl Hpcc {
             stage: 0,
             committed_at: 0,
             is_set: false,
+            is_stale: false,
             previous: Box::new([Stamp::default(); MAX_HOPS]),
         }
     }
@@ -190,6 +194,11 @@ impl Hpcc {
 }
 
 impl Hpcc {
+    /// Returns true if the stamps of the next ACK can be compared with earlier ones.
+    fn can_compare(&self) -> bool {
+        self.committed_at > 0 && !self.is_stale
+    }
+
     fn use_rate(&mut self, rate: Rate) {
         (self.current, self.window) = (rate, window_at(rate, self.line_rate, self.initial_window));
     }
@@ -206,10 +215,13 @@ impl ReactionPoint for Hpcc {
 
     fn on_ack(&mut self, ack: &AckView<'_>) {
         let Some(telemetry) = ack.telemetry else { return };
-        if self.committed_at == 0 {
-            // The first ACK only provides stamps to compare with.
+        if !self.can_compare() {
+            // The first ACK, also of a message after a gap, only provides stamps to compare with.
             self.previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
-            self.committed_at = ack.sent_bytes;
+            self.is_stale = false;
+            if self.committed_at == 0 {
+                self.committed_at = ack.sent_bytes;
+            }
             return;
         }
         self.measure(telemetry);
@@ -228,7 +240,7 @@ impl ReactionPoint for Hpcc {
 
     /// Reports the busiest hop if its utilisation exceeds the target.
     fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
-        let telemetry = ack.telemetry.filter(|_| self.committed_at > 0)?;
+        let telemetry = ack.telemetry.filter(|_| self.can_compare())?;
         let (hop, utilisation, _) = self.busiest(telemetry)?;
         (utilisation > self.eta).then_some(CongestionSignal::Load(hop))
     }
@@ -238,6 +250,10 @@ impl ReactionPoint for Hpcc {
         self.stage = 0;
         (self.committed_at, self.is_set) = (0, true);
         self.use_rate(self.reference);
+    }
+
+    fn on_resume(&mut self, now: Time, since: Time) {
+        self.is_stale |= now.since(since) > self.base_rtt;
     }
 
     fn repaces(&self) -> bool {

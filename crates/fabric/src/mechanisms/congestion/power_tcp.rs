@@ -150,6 +150,9 @@ pub struct PowerTcp {
 enum Meter {
     Telemetry {
         eta: f64,
+        /// True if `previous` is from before an idle gap longer than the base round-trip time. The
+        /// current since then is an average over the gap.
+        is_stale: bool,
         previous: Box<[Stamp; MAX_HOPS]>,
     },
     Delay {
@@ -166,7 +169,8 @@ impl PowerTcp {
         let base_rtt = config.base_rtt.unwrap_or(sender.base_rtt);
         let (gamma, meter) = match config.variant {
             Variant::Telemetry => {
-                (0.9, Meter::Telemetry { eta: config.eta, previous: Box::new([Stamp::default(); MAX_HOPS]) })
+                let previous = Box::new([Stamp::default(); MAX_HOPS]);
+                (0.9, Meter::Telemetry { eta: config.eta, is_stale: false, previous })
             }
             Variant::Delay => {
                 let last = (Time::ZERO, Duration::ZERO);
@@ -263,9 +267,9 @@ impl ReactionPoint for PowerTcp {
         }
         let round_trip_is_over = ack.acked_bytes > self.taken_at;
         match &mut self.meter {
-            Meter::Telemetry { eta, previous } => {
+            Meter::Telemetry { eta, is_stale, previous } => {
                 let Some(telemetry) = ack.telemetry else { return };
-                if is_first {
+                if is_first || std::mem::take(is_stale) {
                     previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
                     return;
                 }
@@ -303,8 +307,8 @@ impl ReactionPoint for PowerTcp {
     /// reports the delay if it exceeds the longest round-trip time that is no sign of congestion.
     fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
         match &self.meter {
-            Meter::Telemetry { eta, previous } => {
-                let telemetry = ack.telemetry.filter(|_| self.taken_at > 0)?;
+            Meter::Telemetry { eta, is_stale, previous } => {
+                let telemetry = ack.telemetry.filter(|_| self.taken_at > 0 && !is_stale)?;
                 let (hop, power, _) = greatest(telemetry, previous, self.base_rtt, self.lowest_current)?;
                 (power > *eta).then_some(CongestionSignal::Load(hop))
             }
@@ -317,6 +321,14 @@ impl ReactionPoint for PowerTcp {
     fn set_rate(&mut self, _now: Time, rate: Rate) {
         self.use_rate(rate.bps() as f64);
         self.old = self.current;
+    }
+
+    /// Drops the stamps from before a long gap. Without telemetry, nothing is stale: the change of
+    /// the round-trip time is divided by the time in which it occurred.
+    fn on_resume(&mut self, now: Time, since: Time) {
+        if let Meter::Telemetry { is_stale, .. } = &mut self.meter {
+            *is_stale |= now.since(since) > self.base_rtt;
+        }
     }
 
     fn repaces(&self) -> bool {

@@ -140,6 +140,9 @@ pub struct Timely {
     current: Rate,
     /// Round-trip time at the last update; `None` before the first ACK.
     last_rtt: Option<Duration>,
+    /// True if the last update was before an idle gap longer than minRTT. Its round-trip time then
+    /// tells nothing about the present gradient.
+    is_stale: bool,
     /// Moving average of the differences of round-trip times, ps.
     rtt_diff: f64,
     /// Consecutive increases.
@@ -157,6 +160,7 @@ impl Timely {
             window: config.window.then(|| sender.bdp()),
             current: sender.line_rate,
             last_rtt: None,
+            is_stale: false,
             rtt_diff: 0.0,
             increases: 0,
             updated_at: 0,
@@ -165,8 +169,11 @@ impl Timely {
     }
 
     /// Returns the moving average of round-trip time differences after `rtt`, which follows `last`,
-    /// in ps.
+    /// in ps. After a gap, there is no difference yet.
     fn rtt_diff(&self, last: Duration, rtt: Duration) -> f64 {
+        if self.is_stale {
+            return 0.0;
+        }
         let gain = self.parameters.gain;
         (1.0 - gain) * self.rtt_diff + gain * (rtt.ps() as f64 - last.ps() as f64)
     }
@@ -189,6 +196,7 @@ impl Timely {
     /// Sets the rate after the round-trip times `last` and `rtt` (Algorithm 1).
     fn update(&mut self, last: Duration, rtt: Duration) {
         self.rtt_diff = self.rtt_diff(last, rtt);
+        self.is_stale = false;
         let decrease = self.decrease(self.rtt_diff, rtt);
         let parameters = &self.parameters;
         let rate = match decrease {
@@ -236,6 +244,10 @@ impl ReactionPoint for Timely {
     fn set_rate(&mut self, _now: Time, rate: Rate) {
         self.current = rate.clamp(self.parameters.min_rate, self.line_rate);
         self.increases = 0;
+    }
+
+    fn on_resume(&mut self, now: Time, since: Time) {
+        self.is_stale |= self.last_rtt.is_some() && now.since(since) > self.parameters.min_rtt;
     }
 
     fn repaces(&self) -> bool {

@@ -177,3 +177,51 @@ fn rates_stay_between_lowest_and_line_rate() {
     }
     assert_eq!((point.current.bps(), point.window()), (100 * GBPS, 125_000));
 }
+
+/// Two messages with a gap of one second between them. The first message ends at 50 Gb/s with U =
+/// 1.9. During the gap, the port sends 1 % of what it could send.
+///
+/// The first ACK after the gap only provides stamps: compared with the stamps from before the gap,
+/// u = 0.01 would count fully, and the rate would grow to line rate.
+#[test]
+fn stamps_from_before_a_gap_are_not_compared() {
+    let mut point = reaction_point(HpccConfig { max_stage: 0, ..Default::default() });
+    ack(&mut point, 1000, 125_000, &[stamp(0, 0, 112_500)]);
+    // The port sends at line rate, and 112,500 of 125,000 B are in its queue: u = 1 + 0.9. The rate
+    // is 100 G / (1.9 / 0.95) + 40 M.
+    assert_rate(ack(&mut point, 125_001, 125_001, &[stamp(10, 125_000, 112_500)]), 50_040_000_000);
+    let second = 1_000_000;
+    // The whole message is acknowledged.
+    point.on_idle(Time::ZERO + Duration::from_us(10));
+    point.on_resume(Time::ZERO + Duration::from_us(second), Time::ZERO + Duration::from_us(10));
+    let sent = 125_000 + second * 125;
+    let (signal, rate) = signal_and_rate(&mut point, 126_001, 200_000, &[stamp(second + 10, sent, 0)]);
+    assert_rate(rate, 50_040_000_000);
+    assert_eq!(signal, None);
+    assert!((point.utilisation - 1.9).abs() < 1e-12);
+    assert_eq!(point.committed_at, 125_001);
+    // In the next 5 us, the port sends at 90 % of line rate: U = 0.5 x 1.9 + 0.5 x 0.9 = 1.4. The
+    // round trip is over, so the rate is committed: 50.04 G / (1.4 / 0.95) + 40 M.
+    assert_rate(ack(&mut point, 150_000, 210_000, &[stamp(second + 15, sent + 56_250, 0)]), 33_995_714_285);
+    assert_rate(point.reference.bps(), 33_995_714_285);
+    assert_eq!(point.committed_at, 210_000);
+    // In a second gap, the port is busy. This is no signal either.
+    let (now, sent) = (2 * second + 15, sent + 56_250 + second * 12_500);
+    point.on_resume(Time::ZERO + Duration::from_us(now), Time::ZERO + Duration::from_us(second + 15));
+    let (signal, rate) = signal_and_rate(&mut point, 211_000, 220_000, &[stamp(now, sent, 0)]);
+    assert_rate(rate, 33_995_714_285);
+    assert_eq!(signal, None);
+}
+
+/// A gap of one base round-trip time keeps the stamps: U is the average of the last two round
+/// trips.
+#[test]
+fn stamps_from_before_a_short_gap_are_compared() {
+    let mut point = reaction_point(HpccConfig { max_stage: 0, ..Default::default() });
+    ack(&mut point, 1000, 1000, &[stamp(0, 0, 0)]);
+    point.on_idle(Time::ZERO);
+    point.on_resume(Time::ZERO + Duration::from_us(10), Time::ZERO);
+    // The port sends 237,500 B in 20 us: u = 0.95.
+    assert_rate(ack(&mut point, 2000, 2000, &[stamp(20, 237_500, 0)]), 100 * GBPS);
+    assert!((point.utilisation - 0.95).abs() < 1e-12);
+}

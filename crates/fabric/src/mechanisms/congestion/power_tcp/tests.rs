@@ -161,3 +161,55 @@ fn rates_stay_between_lowest_and_line_rate() {
     }
     assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
 }
+
+/// Two messages with a gap of one second between them. After the gap, the first ACK only provides
+/// stamps. Compared with the stamps from before the gap, the current would be the lowest one, 0.5,
+/// and the rate would grow.
+#[test]
+fn stamps_from_before_a_gap_are_not_compared() {
+    let mut point = reaction_point(PowerTcpConfig::default());
+    let second = 1_000_000;
+    ack(&mut point, 1000, 125_000, &[stamp(0, 0, 0)]);
+    // In 10 us, the port sends at line rate, and its queue grows to half a window: the current is
+    // 1.5, the voltage 1.5 and the power 2.25.
+    ack(&mut point, 125_001, 125_001, &[stamp(10, 125_000, 62_500)]);
+    let (rate, power) = (point.current, point.power);
+    assert_near(rate, 0.9 * (100.0 * GBPS / (2.25 / 0.95) + 0.15 * GBPS) + 0.1 * 100.0 * GBPS);
+    point.on_idle(at_us(10));
+    point.on_resume(at_us(second), at_us(10));
+    assert_eq!(ack(&mut point, 126_001, 200_000, &[stamp(second + 10, 125_000, 0)]), None);
+    assert_eq!((point.current, point.power), (rate, power));
+    // In the next 10 us, the port sends at 95 % of line rate: the power is 0.95, the target.
+    ack(&mut point, 150_000, 210_000, &[stamp(second + 20, 243_750, 0)]);
+    let rate = 0.9 * (rate + 0.15 * GBPS) + 0.1 * rate;
+    assert_near(point.current, rate);
+    // In a second gap, the port is busy. The average power, 1, is no signal either.
+    point.on_resume(at_us(2 * second + 20), at_us(second + 20));
+    let sent = 243_750 + second * 12_500;
+    assert_eq!(ack(&mut point, 151_000, 220_000, &[stamp(2 * second + 20, sent, 0)]), None);
+    assert_near(point.current, rate);
+}
+
+/// A gap of one base round-trip time keeps the stamps.
+#[test]
+fn stamps_from_before_a_short_gap_are_compared() {
+    let mut point = reaction_point(PowerTcpConfig::default());
+    ack(&mut point, 1000, 1000, &[stamp(0, 0, 0)]);
+    point.on_resume(at_us(10), Time::ZERO);
+    ack(&mut point, 2000, 2000, &[stamp(20, 237_500, 0)]);
+    assert!((point.power - 0.95).abs() < 1e-12);
+}
+
+/// Without telemetry, the gradient over a gap is that of the whole gap. A round-trip time that is
+/// 10 us longer after a second has a gradient of 1e-5: the power is that of the round-trip time
+/// alone, 20 / (1.05 x 10).
+#[test]
+fn a_gradient_over_a_gap_is_near_zero() {
+    let mut point = reaction_point(PowerTcpConfig { variant: Variant::Delay, ..Default::default() });
+    let second = 1_000_000;
+    point.on_ack(&ack_view(at_us(10), [1000, 1000], Duration::from_us(10)));
+    point.on_idle(at_us(10));
+    point.on_resume(at_us(second), at_us(10));
+    point.on_ack(&ack_view(at_us(second + 20), [2000, 2000], Duration::from_us(20)));
+    assert!((point.power - 20.0 / 10.5).abs() < 1e-4, "{}", point.power);
+}

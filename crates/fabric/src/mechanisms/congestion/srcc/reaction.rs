@@ -173,6 +173,14 @@ impl ReactionPoint for Srcc {
         self.adjust_rate(now, rate, Adjustment::Cut);
     }
 
+    fn on_idle(&mut self, now: Time) {
+        self.base.on_idle(now);
+    }
+
+    fn on_resume(&mut self, now: Time, since: Time) {
+        self.base.on_resume(now, since);
+    }
+
     fn path(&mut self, psn: Psn, now: Time) -> Option<Entropy> {
         self.base.path(psn, now)
     }

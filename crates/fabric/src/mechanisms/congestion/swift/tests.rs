@@ -289,3 +289,21 @@ fn warns_of_a_target_not_above_the_base_rtt() {
     assert_eq!(late(&config(1, 2), &edge), [message(2, 5, 7)]);
     assert_eq!(late(&SwiftConfig::default(), &edge), [""; 0]);
 }
+
+/// Two messages with a gap of one second between them; the target is 10 us. The first message ends
+/// with a decrease from 20 to 14 packets, 1 - 0.8 (16 - 10) / 16 = 0.7. The window is kept, so 14
+/// packets may leave at line rate after the gap. Their first ACK decreases the window again: the
+/// last decrease is longer ago than a round trip. Delays have no stale reference.
+#[test]
+fn a_window_is_kept_between_messages() {
+    let mut point = reaction_point(fixed(), 20.0);
+    assert_near(ack(&mut point, 50, 16, 1), 14.0);
+    let second = 1_000_000;
+    point.on_idle(at_us(51));
+    point.on_resume(at_us(second), at_us(51));
+    assert_eq!((point.window(), point.rate(at_us(second))), (14 * 952, Rate::from_gbps(100)));
+    assert_near(ack(&mut point, second + 16, 16, 1), 9.8);
+    // The second ACK is of the same round trip: no decrease. A delay below the target adds 1 / 9.8.
+    assert_near(ack(&mut point, second + 17, 16, 1), 9.8);
+    assert_near(ack(&mut point, second + 18, 8, 1), 9.8 + 1.0 / 9.8);
+}

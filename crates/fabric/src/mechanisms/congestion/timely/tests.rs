@@ -149,3 +149,47 @@ fn profiles_have_the_parameters_of_their_sources() {
     let expected = TimelyParameters { beta: 0.5, min_rtt: Duration::from_us(5), ..profile };
     assert_eq!(config.parameters(Rate::from_gbps(40)), expected);
 }
+
+/// Returns the rate after a gap of `us` and another round trip of 140 us.
+fn rate_after_a_gap(us: u64) -> u64 {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    round_trip(&mut point, 100);
+    round_trip(&mut point, 104);
+    point.on_idle(at_us(1000));
+    point.on_resume(at_us(1000 + us), at_us(1000));
+    let ack = ack_view(at_us(1000), [point.updated_at + 1; 2], Duration::from_us(140));
+    let signal = point.signal(&ack);
+    let before = point.current;
+    let after = round_trip(&mut point, 140);
+    assert_eq!(signal.is_some(), after < before.bps());
+    after
+}
+
+/// The rate is 86 Gb/s before the gap. A round-trip time that is 36 us longer reduces the rate to
+/// the lowest rate: the gradient is above 1.25. After a gap of more than minRTT, 20 us, the
+/// difference is no gradient, and the rate grows by 100 Mb/s.
+#[test]
+fn the_difference_over_a_gap_is_no_gradient() {
+    assert_rate(rate_after_a_gap(20), 100 * MBPS);
+    assert_rate(rate_after_a_gap(21), 86_100 * MBPS);
+}
+
+/// After a gap, the thresholds decide at once, and the next difference gives the gradient: 4 us x
+/// 0.875 / 20 us. The differences before the gap do not count.
+#[test]
+fn thresholds_hold_after_a_gap() {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    round_trip(&mut point, 100);
+    round_trip(&mut point, 104);
+    point.on_resume(at_us(5000), at_us(1000));
+    // The rate's factor is 1 - 0.8 (1 - 500 / 1000).
+    assert_rate(round_trip(&mut point, 1000), 51_600 * MBPS);
+    point.on_resume(at_us(9000), at_us(6000));
+    assert_rate(round_trip(&mut point, 100), 51_700 * MBPS);
+    assert_rate(round_trip(&mut point, 104), 44_462 * MBPS);
+    // The first ACK of all still only provides a value for comparison.
+    let mut unused = reaction_point(&TimelyConfig::default(), 100);
+    unused.on_resume(at_us(5000), Time::ZERO);
+    assert_eq!(round_trip(&mut unused, 100), 100 * GBPS);
+    assert_rate(round_trip(&mut unused, 104), 86 * GBPS);
+}

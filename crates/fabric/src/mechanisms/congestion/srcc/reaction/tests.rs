@@ -2,6 +2,7 @@ use super::*;
 use crate::frame::Protocol;
 use crate::frame::record::{Stamp, Telemetry};
 use crate::ids::{FlowId, NodeId};
+use crate::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
 use crate::mechanisms::congestion::none::NoneConfig;
 use crate::mechanisms::congestion::srcc::notice::words_of;
 use crate::testing::{ack_view, at_us as at, sender};
@@ -180,4 +181,42 @@ fn set_rate_grows_like_a_notices_rate() {
     let mut point = reaction_point(&alone());
     point.set_rate(at(0), Rate::from_gbps(16));
     assert_eq!([23, 24].map(|us| point.rate(at(us)).bps() / GBPS), [16, 18]);
+}
+
+/// The base learns of gaps: DCQCN sets no timer while the connection is idle, and HPCC compares no
+/// stamps across a gap.
+#[test]
+fn the_base_learns_of_gaps() {
+    let firmware = DcqcnConfig { profile: DcqcnProfile::Firmware, ..Default::default() };
+    let mut point = reaction_point(&SrccConfig { base: Base::Dcqcn(firmware), ..Default::default() });
+    hear(&mut point, 1, 0, 25);
+    assert_ne!(point.wake_at(), Time::NEVER);
+    point.on_idle(at(10));
+    assert_eq!(point.wake_at(), Time::NEVER);
+    point.on_resume(at(20), at(10));
+    assert_ne!(point.wake_at(), Time::NEVER);
+    let mut point = reaction_point(&SrccConfig { base: Base::Hpcc(Default::default()), ..Default::default() });
+    let ack = |us, tx_bytes| {
+        let mut telemetry = Telemetry::default();
+        telemetry.push(Stamp { time: at(us), tx_bytes, queue_bytes: 0, rate: Rate::from_gbps(100) });
+        (us, telemetry)
+    };
+    for (us, telemetry) in [ack(0, 0), ack(1_000_000, 12_500_000_000)] {
+        let ack = ack_view(at(us), [us + 1000, us + 1000], Duration::from_us(8));
+        point.on_ack(&AckView { telemetry: Some(&telemetry), ..ack });
+        point.on_idle(at(us));
+        point.on_resume(at(us + 1000), at(us));
+    }
+    // The link was busy during the gap, which would lower the rate.
+    assert_eq!(point.rate(at(1_000_001)).bps(), 100 * GBPS);
+}
+
+/// A gap of 1000 s is about 42 million increases, which end at line rate.
+#[test]
+fn probing_catches_up_over_a_long_gap() {
+    let mut point = reaction_point(&alone());
+    hear(&mut point, 1, 0, 10);
+    point.on_idle(at(2));
+    point.on_resume(at(1_000_000_000), at(2));
+    assert_eq!(point.rate(at(1_000_000_000)).bps(), 100 * GBPS);
 }
