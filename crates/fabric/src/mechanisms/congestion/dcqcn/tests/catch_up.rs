@@ -84,6 +84,14 @@ fn ticks(point: &Dcqcn) -> u64 {
     point.limited.as_ref().map_or(0, |it| it.ticks)
 }
 
+/// Returns the largest number of ticks that a gap costs. Alpha is negligible after ln(2^54 / g) / g
+/// ticks. Each phase of recovery takes less than 60 steps until its steps are regular, and recovery
+/// may restart with a cut.
+fn most_ticks(gain: f64) -> f64 {
+    let of_alpha = if gain > 0.0 { (54.0 * std::f64::consts::LN_2 - gain.ln()) / gain } else { 0.0 };
+    of_alpha + 500.0
+}
+
 /// Input of a reaction point.
 #[derive(Clone, Copy, Debug)]
 enum Input {
@@ -169,8 +177,8 @@ fn a_config() -> impl Strategy<Value = DcqcnConfig> {
 
 proptest! {
     /// For random parameters, inputs and gaps, the clocks give the same bits as a loop over all
-    /// ticks. An alpha that is negligible may differ from zero. While no timer is due, the rate
-    /// does not change.
+    /// ticks. An alpha that is negligible may differ from zero. The number of ticks processed is
+    /// bounded. While no timer is due, the rate does not change.
     #[test]
     fn clocks_catch_up_as_tick_by_tick(
         config in a_config(),
@@ -189,12 +197,16 @@ proptest! {
             let timer = lazy.wake_at();
             let before = eager.current;
             tick_by_tick(&mut eager, at_ps(now));
-            if parameters.repace && timer > at_ps(now) {
+            // From an odd line rate, a step takes 1 b/s off, without a timer: halves are rounded.
+            if parameters.repace && timer > at_ps(now) && before < eager.line_rate {
                 prop_assert_eq!(eager.current, before, "no timer before {}", timer);
             }
             input.apply(&mut eager, at_ps(now));
-            input.apply(&mut lazy, at_ps(now));
+            let ticks_before = ticks(&lazy);
             lazy.catch_up(at_ps(now));
+            let processed = ticks(&lazy) - ticks_before;
+            prop_assert!(processed as f64 <= most_ticks(parameters.gain), "{} ticks", processed);
+            input.apply(&mut lazy, at_ps(now));
             prop_assert_eq!(state(&lazy), state(&eager), "{:?} at {}", input, at_ps(now));
             let (ours, theirs) = (alpha(&lazy), alpha(&eager));
             let is_negligible = ours == 0.0 && theirs < NEGLIGIBLE * parameters.gain;
@@ -222,8 +234,7 @@ fn a_gap_of_ten_seconds_gives_the_bits_of_ten_million_ticks() {
     }
 }
 
-/// Alpha is negligible after ln(2^54 / g) / g ticks. Besides, each of the phases of recovery takes
-/// less than 100 steps until its steps are regular. A second gap costs a few ticks.
+/// A second gap costs a few ticks.
 #[test]
 fn a_gap_of_a_thousand_seconds_costs_a_bounded_number_of_ticks() {
     let small = DcqcnConfig {
@@ -242,8 +253,7 @@ fn a_gap_of_a_thousand_seconds_costs_a_bounded_number_of_ticks() {
         for ns in 0..40 {
             point.on_cnp(Time::ZERO + Duration::from_ns(ns * 500), Cnp::Congested(None));
         }
-        let gain = point.parameters.gain;
-        let most = (54.0 * std::f64::consts::LN_2 - gain.ln()) / gain + 300.0;
+        let most = most_ticks(point.parameters.gain);
         let before = ticks(&point);
         point.rate(at_ps(1000 * SECOND));
         let first = ticks(&point) - before;
