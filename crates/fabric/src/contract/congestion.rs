@@ -190,7 +190,7 @@ pub trait NotificationPoint: Send {
     /// Returns the time of the next timer; [`Time::NEVER`] if none is set. The model calls this
     /// method only if [`CongestionOptions::needs_receiver_timers`] returns true. Only
     /// [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) may change the time. No timer
-    /// fires after the flow is complete.
+    /// fires after a flow is complete. Timers of a connection fire between messages, too.
     fn wake_at(&self) -> Time {
         Time::NEVER
     }

@@ -166,10 +166,12 @@ fn dealt(fabric: &Fabric, shards: usize, seed: u64) -> Partition {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// A connection with one message behaves like a flow. Starts differ from all other times, since
-    /// timers come last within an instant.
+    /// A connection with one message behaves like a flow, unless receivers have timers: these end with
+    /// a flow, but not with a message. Starts differ from all other times, since timers come last
+    /// within an instant.
     #[test]
     fn a_connection_with_one_message_is_a_flow(case in any_case()) {
+        prop_assume!(!case.spec.congestion.needs_receiver_timers());
         let mut case = case;
         case.flows.retain(|flow| !flow.is_endless());
         for (flow, place) in case.flows.iter_mut().zip(0..) {

@@ -202,7 +202,10 @@ impl Endpoint {
         if slot == Slot::NONE {
             // Complete flows may be forgotten, and their receivers serve other flows.
             let Some(entry) = fabric.flows.get(flow) else { return false };
-            return self.receiver_of(entry).is_some_and(|it| it.timer_at == at && it.expected < it.packets);
+            let is_connection = entry.spec.is_connection();
+            return self
+                .receiver_of(entry)
+                .is_some_and(|it| it.timer_at == at && (is_connection || it.expected < it.packets));
         }
         let pair = &self.queue_pairs[slot];
         pair.flow == flow && pair.state != PairState::Done && pair.timer_at == at

@@ -327,7 +327,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             reception.disorder.add(degree);
         }
         // Timers of a notification point end with the flow: duplicates must not set them again.
-        let is_over = fabric.receiver_timers && receiver.expected == receiver.packets;
+        let is_over = fabric.receiver_timers && !is_connection && receiver.expected == receiver.packets;
         let notification = if is_over {
             Notification::default()
         } else {
@@ -397,7 +397,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if let Some(cnp) = notification.cnp {
             self.reborrow().send_cnp(packet.flow, cnp);
         }
-        if fabric.receiver_timers && !is_last {
+        if fabric.receiver_timers && (is_connection || !is_last) {
             self.reborrow().set_receiver_timer(packet.flow);
         }
         if is_connection && is_complete {

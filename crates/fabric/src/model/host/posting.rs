@@ -55,18 +55,13 @@ impl<S: Sink> Nic<'_, '_, S> {
         let (flow, now) = (fabric.live_flow(connection), self.env.now);
         let slot = flow.sender.get().unwrap_or_else(|| self.open_connection(connection, flow));
         self.resume(slot);
-        let NodeIo { ports, endpoint, .. } = &mut self.node.io;
-        let endpoint = endpoint.as_mut().expect("connections start at nodes with an endpoint");
-        let pair = &mut endpoint.queue_pairs[slot];
-        let port = &ports[pair.port];
+        let (mtu, pair) = (fabric.spec.mtu.get(), &mut self.node.endpoint_mut().queue_pairs[slot]);
         let outgoing = pair.outgoing.as_mut().expect("connections have messages");
-        let Posted { number, packets, .. } =
-            outgoing.post(id, bytes, [pair.packets.into(), fabric.spec.mtu.get()], now);
+        let Posted { number, packets, .. } = outgoing.post(id, bytes, [pair.packets.into(), mtu], now);
         pair.packets = packets[1];
-        let (ix, departure) = (pair.port, pair.next_departure);
-        endpoint.update_state(slot, departure, fabric, port.free_at(), now);
-        self.trace_pair(slot);
+        let ix = pair.port;
         self.schedule_timer(slot);
+        self.reschedule(slot);
         self.env.sink.report(Report::Posted { flow: connection, psn: packets[0] }, now);
         let message = Message { connection, number, bytes, tag };
         self.env.sink.announce(flow.spec.dst, Announcement { message, at: now });
