@@ -248,10 +248,12 @@ tables! {
 
     /// Latency breakdown of flows, exact to the picosecond. Needs `probes.flows`.
     waits: WaitRow {
-        /// Number of the flow.
+        /// Number of the flow, or of the connection of a message.
         flow: u32,
-        /// Packets that the row covers. `completion`: the packet that completed the flow, from the
-        /// flow's start; the rows add up to `fct_ps`. For an unfinished flow, the packet that the
+        /// Number of the message on its connection; 0 for a flow.
+        message: u32,
+        /// Packets that the row covers. `completion`: the packet that completed the flow or the
+        /// message, from its start; the rows add up to `fct_ps`. For an unfinished flow, the packet that the
         /// receiver or the sender waits for, until the end of the run. `packets`: the sum over all
         /// delivered packets, from their first link. `window`: the sum over ACKs that opened a full
         /// window and the packets that they acknowledge, from their first link.
@@ -278,8 +280,10 @@ tables! {
     /// Congestion signals that reached flows, one row per flow, signal and port. Needs
     /// `probes.flows`.
     signals: SignalRow {
-        /// Number of the flow.
+        /// Number of the flow, or of the connection of a message.
         flow: u32,
+        /// Number of the message on its connection; 0 for a flow.
+        message: u32,
         /// Kind of signal. `mark`: an ECN mark that reached the receiver. `load`: an ACK whose
         /// telemetry slowed the sender, at the port with the highest load. `delay`: an ACK whose
         /// delay slowed the sender, at every port where the packet or the ACK waited. `notice`: a

@@ -252,12 +252,15 @@ pub struct NetworkConfig {
     /// Names of flows in hash functions: ECMP, BFC's table of flows, and random streams of senders.
     /// Default `connection`.
     pub flow_keys: FlowKeys,
+    /// Seed of the hash functions of ECMP. With other seeds, the same traffic takes other paths.
+    /// Default: `run.seed`.
+    pub hash_seed: Option<u64>,
 }
 
 impl Default for NetworkConfig {
     fn default() -> Self {
         let flow_keys = FlowKeys::Connection;
-        NetworkConfig { framing: Framing::Rocev2, mtu: Bytes(1024), reconvergence: None, flow_keys }
+        NetworkConfig { framing: Framing::Rocev2, mtu: Bytes(1024), reconvergence: None, flow_keys, hash_seed: None }
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Site<'a> {
     pub layer: u32,
     /// Source of random streams.
     pub seed: Seed,
+    /// Seed of the hash functions of ECMP ([`FlowHash`](crate::contract::FlowHash)).
+    pub hash_seed: Seed,
     /// Shape of the network.
     pub shape: Shape,
     /// Wiring of the network.

@@ -31,6 +31,11 @@ pub trait LoadBalanceOptions: Options {
         false
     }
 
+    /// Returns true if every packet may take another path than the packet before.
+    fn chooses_per_packet(&self) -> bool {
+        false
+    }
+
     /// Builds the load balancer of the switch at `site`.
     fn build(&self, site: &Site<'_>) -> Self::Instance
     where

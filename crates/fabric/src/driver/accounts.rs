@@ -8,6 +8,7 @@ use crate::frame::journey::Journey;
 use crate::frame::{Frame, PacketKind, Psn};
 use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
+use crate::model::host::Posted;
 use crate::model::ledger::{FlowAccount, Ledger};
 use crate::network::flows::Flow;
 use std::collections::BTreeMap;
@@ -46,11 +47,32 @@ impl Simulation {
         let (sender, receiver) = (ledger(flow.spec.src)?, ledger(flow.spec.dst)?);
         let mut account = receiver.account(id).with_sender(sender.account(id));
         if account.completion.is_empty() {
-            let at_sender = || sender.sending(flow.sender.get()?, flow.spec.start, self.now);
+            let at_sender = || sender.sending(flow.sender.get()?, (0, flow.spec.start), self.now);
             let mut journey = stuck.get(&id).cloned().or_else(at_sender)?;
             journey.cut(self.now);
             account.completion = journey.spans().collect();
         }
+        Some(Box::new(account))
+    }
+
+    /// Returns the latency breakdown up to now of an unfinished message, which has not arrived.
+    /// `is_arriving` is true for the message that the receiver expects.
+    pub(super) fn message_account(
+        &self,
+        id: FlowId,
+        flow: &Flow,
+        posted: &Posted,
+        is_arriving: bool,
+        stuck: &BTreeMap<FlowId, Journey>,
+    ) -> Option<Box<FlowAccount>> {
+        let ledger = |node: NodeId| self.node(node).io.ledger.as_deref();
+        let (sender, receiver) = (ledger(flow.spec.src)?, ledger(flow.spec.dst)?);
+        let mut account = if is_arriving { receiver.account(id) } else { FlowAccount::default() };
+        let on_way = || stuck.get(&id).filter(|_| is_arriving).cloned();
+        let at_sender = || sender.sending(flow.sender.get()?, (posted.packets[0], posted.at), self.now);
+        let mut journey = on_way().or_else(at_sender)?;
+        journey.cut(self.now);
+        account.completion = journey.spans().collect();
         Some(Box::new(account))
     }
 

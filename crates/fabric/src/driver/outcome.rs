@@ -69,7 +69,7 @@ impl Unfinished {
             if !flow.spec.is_connection() {
                 break (id, flow);
             }
-            self.messages.extend(simulation.unfinished_messages(id, &flow));
+            self.messages.extend(simulation.unfinished_messages(id, &flow, &self.stuck));
         };
         let endpoint = |node: NodeId| simulation.node(node).endpoint().expect("flows start and end at nodes with one");
         let done = self.settling.get(&id);
@@ -257,7 +257,7 @@ impl Simulation {
     }
 
     /// Returns the outcomes so far of the messages of a connection that are not acknowledged.
-    fn unfinished_messages(&self, id: FlowId, flow: &Flow) -> Vec<FlowOutcome> {
+    fn unfinished_messages(&self, id: FlowId, flow: &Flow, stuck: &BTreeMap<FlowId, Journey>) -> Vec<FlowOutcome> {
         let endpoint = |node: NodeId| self.node(node).endpoint().expect("connections join nodes with an endpoint");
         let (source, destination) = (endpoint(flow.spec.src), endpoint(flow.spec.dst));
         let arriving = destination.arriving(id, flow);
@@ -265,10 +265,15 @@ impl Simulation {
             let message = (id, posted.number);
             let arrived = self.arrived.get(&message).cloned().unwrap_or_else(|| {
                 let reception = arriving.filter(|(number, _)| *number == posted.number).map(|(_, it)| it.clone());
+                let is_first = posted.packets[0] <= destination.expected(flow);
+                let account = self.message_account(id, flow, posted, is_first, stuck);
                 let reception = Box::new(reception.unwrap_or_default());
-                Arrived { bytes: posted.bytes, posted: posted.at, reception, account: None }
+                Arrived { bytes: posted.bytes, posted: posted.at, reception, account }
             });
-            self.message_outcome(message, arrived, None, posted.retransmitted, None)
+            let at_sender = self.node(flow.spec.src).io.ledger.as_ref().map(|ledger| ledger.account(id));
+            let is_oldest = source.posted(flow).next().is_some_and(|oldest| oldest.number == posted.number);
+            let at_sender = at_sender.map(|account| Box::new(if is_oldest { account } else { Default::default() }));
+            self.message_outcome(message, arrived, None, posted.retransmitted, at_sender)
         };
         source.posted(flow).map(outcome).collect()
     }

@@ -16,6 +16,8 @@ pub enum Term {
     Propagation,
     /// A relaying host has yet to forward the packet to its queue.
     Forwarding,
+    /// At the source: earlier messages of the connection have packets to send.
+    EarlierMessage,
     /// At the source: new data of the flow is being transmitted.
     Sending,
     /// At the source: data of the flow is being retransmitted.
@@ -54,10 +56,11 @@ pub enum Term {
 
 impl Term {
     /// All reasons.
-    pub const ALL: [Term; 20] = [
+    pub const ALL: [Term; 21] = [
         Term::Serialisation,
         Term::Propagation,
         Term::Forwarding,
+        Term::EarlierMessage,
         Term::Sending,
         Term::Resending,
         Term::Unanswered,
@@ -83,6 +86,7 @@ impl Term {
             Term::Serialisation => "serialisation",
             Term::Propagation => "propagation",
             Term::Forwarding => "forwarding",
+            Term::EarlierMessage => "earlier-message",
             Term::Sending => "sending",
             Term::Resending => "resending",
             Term::Unanswered => "unanswered",

@@ -182,7 +182,8 @@ impl<'a, S: Sink> Tracer<'a, S> {
         }
         let Some(facts) = self.pair_facts(slot, fabric) else { return };
         let NodeIo { ports, ledger: Some(ledger), .. } = &mut *self.io else { return };
-        let journey = records.start_journey(&mut frame.record, fabric.flow(flow).start);
+        let start = ledger.posted(slot, psn).unwrap_or(fabric.flow(flow).start);
+        let journey = records.start_journey(&mut frame.record, start);
         ledger.send(slot, (psn, until), facts, journey, self.now);
         let Port { id, delay, .. } = ports[ix];
         journey.transmit(id, until - self.now, delay);

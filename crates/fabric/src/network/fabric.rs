@@ -194,7 +194,7 @@ impl Fabric {
         }
         let shape = spec.shape(&wiring, &routes);
         spec.check_mechanisms(&shape)?;
-        let hashes = spec.nodes.ids().map(|node| FlowHash::new(Seed(spec.seed), node)).collect();
+        let hashes = spec.nodes.ids().map(|node| FlowHash::new(spec.hash_seed(), node)).collect();
         let (flows, guarantees) = (Flows::default(), IndexVec::default());
         let chooses_paths = spec.senders_choose_paths();
         let reaction_timers = spec.congestion.needs_sender_timers();

@@ -49,6 +49,8 @@ pub struct NetworkSpec {
     pub host: HostConfig,
     /// Names of flows in hash keys.
     pub flow_keys: FlowKeys,
+    /// Seed of the hash functions of ECMP; `None` for `seed`.
+    pub hash_seed: Option<u64>,
     /// Congestion control of all flows.
     pub congestion: CongestionConfig,
     /// Load balancer.
@@ -75,6 +77,7 @@ impl Default for NetworkSpec {
             groups: Vec::new(),
             host: HostConfig::default(),
             flow_keys: FlowKeys::Number,
+            hash_seed: None,
             congestion: CongestionConfig::None(Default::default()),
             load_balance: LoadBalanceConfig::Ecmp(Default::default()),
             recovery: RecoveryConfig::GoBackN(Default::default()),
@@ -534,6 +537,7 @@ impl NetworkSpec {
             relays: self.relays(node),
             layer: wiring.layer(node),
             seed: Seed(self.seed),
+            hash_seed: self.hash_seed(),
             shape,
             network: wiring,
             ports,
@@ -549,6 +553,11 @@ impl NetworkSpec {
             flow_control: facts(node),
             headroom: HeadroomFacts { bounds_ingress: is_bounded, ..policy.facts() },
         }
+    }
+
+    /// Returns the seed of the hash functions of ECMP.
+    pub(crate) fn hash_seed(&self) -> Seed {
+        Seed(self.hash_seed.unwrap_or(self.seed))
     }
 
     /// Returns true if packets record the ports that they passed, because a mechanism needs them.

@@ -137,8 +137,8 @@ impl Run {
             path: self.path_of(outcome).map(|path| path.iter().map(|port| port.0).collect()),
         });
         if let Some(account) = &outcome.account {
-            self.write_waits(outcome.flow.0, account);
-            self.write_signals(outcome.flow.0, account);
+            self.write_waits((outcome.flow.0, outcome.message), account);
+            self.write_signals((outcome.flow.0, outcome.message), account);
         }
     }
 
@@ -163,11 +163,12 @@ impl Run {
     }
 
     /// Writes the latency breakdown of a flow.
-    fn write_waits(&mut self, flow: u32, account: &FlowAccount) {
+    fn write_waits(&mut self, (flow, message): (u32, u32), account: &FlowAccount) {
         let wiring = &self.simulation.fabric().wiring;
         let facts = |port: PortId| &wiring.ports[port];
         let row = |of: &str, packets, step, Span { port, term, root, length }: Span| WaitRow {
             flow,
+            message,
             of: self.terms[of],
             packets,
             step,
@@ -193,12 +194,13 @@ impl Run {
     }
 
     /// Writes the congestion signals that reached a flow.
-    fn write_signals(&mut self, flow: u32, account: &FlowAccount) {
+    fn write_signals(&mut self, (flow, message): (u32, u32), account: &FlowAccount) {
         let ports = &self.simulation.fabric().wiring.ports;
         for (&(kind, port), signals) in &account.signals {
             let facts = &ports[port];
             self.tables.signals.push(SignalRow {
                 flow,
+                message,
                 signal: self.terms[kind.name()],
                 node: facts.node.into(),
                 port: facts.ix.0,

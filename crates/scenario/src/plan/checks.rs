@@ -69,6 +69,17 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
             scenario.recovery.name()
         ),
     );
+    diagnostics.warning(
+        scenario.load_balance.chooses_per_packet() && scenario.congestion_control.telemetry_bytes() > 0,
+        "load_balance.kind",
+        format_args!(
+            "{} sends consecutive packets along different paths, but {} compares the telemetry of consecutive ACKs hop \
+                by hop: it takes differences between ports for load, and flows take up to ten times as long; use \
+                another congestion control, such as \"swift\" or \"none\"",
+            scenario.load_balance.name(),
+            scenario.congestion_control.name()
+        ),
+    );
     diagnostics.into_vec()
 }
 

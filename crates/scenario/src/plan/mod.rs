@@ -78,6 +78,7 @@ impl Plan {
             groups: nodes::groups(&scenario.groups, &graph, &mut diagnostics),
             host: scenario.host.clone(),
             flow_keys: scenario.network.flow_keys,
+            hash_seed: scenario.network.hash_seed,
             congestion: scenario.congestion_control.clone(),
             load_balance: scenario.load_balance.clone(),
             recovery: scenario.recovery.clone(),

@@ -248,7 +248,7 @@ impl Conga {
             ageing: Ageing { after: config.aging, fade: config.fade },
             flowlets: Flowlets::new(config.flowlet_timeout, config.gaps, config.aging),
             answers: config.answers,
-            hash: FlowHash::new(site.seed, site.node),
+            hash: FlowHash::new(site.hash_seed, site.node),
             draws: site.seed.stream("conga", u64::from(site.node.0)),
         }
     }

@@ -64,6 +64,10 @@ impl LoadBalanceOptions for DrillConfig {
         true
     }
 
+    fn chooses_per_packet(&self) -> bool {
+        true
+    }
+
     fn build(&self, site: &Site<'_>) -> Drill {
         Drill::new(self, site.seed, site.node)
     }

@@ -22,7 +22,7 @@ impl LoadBalanceOptions for EcmpConfig {
     }
 
     fn build(&self, site: &Site<'_>) -> Ecmp {
-        Ecmp(FlowHash::new(site.seed, site.node))
+        Ecmp(FlowHash::new(site.hash_seed, site.node))
     }
 }
 

@@ -58,7 +58,7 @@ impl LoadBalanceOptions for LetFlowConfig {
         Box::new(LetFlow {
             flowlets: Flowlets::new(self.flowlet_timeout, self.gaps, self.aging),
             answers: self.answers,
-            hash: FlowHash::new(site.seed, site.node),
+            hash: FlowHash::new(site.hash_seed, site.node),
             draws: site.seed.stream("letflow", u64::from(site.node.0)),
         })
     }

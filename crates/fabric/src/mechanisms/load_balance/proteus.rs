@@ -159,7 +159,7 @@ impl LoadBalanceOptions for ProteusConfig {
             node: site.node,
             links: links.map(|(port, to_host)| (!to_host).then(|| dre(port))).collect(),
             edge: is_edge(site).then(|| Edge::new(self, site)),
-            hash: FlowHash::new(site.seed, site.node),
+            hash: FlowHash::new(site.hash_seed, site.node),
         })
     }
 }

@@ -36,6 +36,10 @@ impl LoadBalanceOptions for SprayConfig {
         true
     }
 
+    fn chooses_per_packet(&self) -> bool {
+        true
+    }
+
     fn build(&self, site: &Site<'_>) -> Spray {
         Spray::new(site.seed, site.node)
     }

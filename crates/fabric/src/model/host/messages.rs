@@ -26,7 +26,7 @@ pub(crate) struct Posted {
     /// Number that the application gave to the message.
     pub(super) id: u64,
     /// Numbers of the first packet, and of the packet after the last one.
-    pub(super) packets: [Psn; 2],
+    pub(crate) packets: [Psn; 2],
     /// Payload bytes of earlier messages.
     before: u64,
     pub(crate) bytes: u64,

@@ -6,11 +6,12 @@ use super::sender::QueuePair;
 use crate::contract::report::Report;
 use crate::contract::{Announcement, Application, FlowControl, Message, Posting, ReactionPoint};
 use crate::frame::Direction;
+use crate::frame::journey::Span;
 use crate::ids::{FlowId, QueueIx, Slot};
 use crate::model::io::NodeIo;
 use crate::model::sink::{MessageEvent, Sink, Wakeup};
 use crate::network::flows::Flow;
-use backwater_engine::Time;
+use backwater_engine::{Duration, Time};
 
 impl<S: Sink> Nic<'_, '_, S> {
     /// Installs the application of this host, and sets its first timer.
@@ -60,6 +61,9 @@ impl<S: Sink> Nic<'_, '_, S> {
         let Posted { number, packets, .. } = outgoing.post(id, bytes, [pair.packets.into(), mtu], now);
         pair.packets = packets[1];
         let ix = pair.port;
+        if let Some(ledger) = &mut self.node.io.ledger {
+            ledger.post(slot, packets, now);
+        }
         self.schedule_timer(slot);
         self.reschedule(slot);
         self.env.sink.report(Report::Posted { flow: connection, psn: packets[0] }, now);
@@ -105,11 +109,20 @@ impl<S: Sink> Nic<'_, '_, S> {
     pub(super) fn complete_messages(&mut self, id: FlowId) {
         let fabric = self.env.fabric;
         let flow = fabric.live_flow(id);
+        let mut completion: Option<(Time, Vec<Span>)> = None;
         loop {
             let NodeIo { endpoint, ledger, .. } = &mut self.node.io;
             let endpoint = endpoint.as_mut().expect("connections end at nodes with an endpoint");
             let (Announcement { message, at }, reception) = endpoint.take_complete(id, flow);
-            let account = ledger.as_mut().map(|ledger| Box::new(ledger.take(id)));
+            let mut account = ledger.as_mut().map(|ledger| Box::new(ledger.take(id)));
+            if let Some(account) = &mut account {
+                // One packet may complete several messages. Its time before a message was posted does
+                // not count for this message.
+                if let Some((posted, spans)) = &completion {
+                    account.completion = without_first(spans, at - *posted);
+                }
+                completion = Some((at, account.completion.clone()));
+            }
             let received = MessageEvent::Received { message, posted: at, reception: Box::new(reception), account };
             self.env.sink.message(received, self.env.now);
             self.call_application(|application, now, posts| application.on_received(now, &message, posts));
@@ -129,7 +142,7 @@ impl<S: Sink> Nic<'_, '_, S> {
         let mut has_ended = false;
         while let Some(ended) = self.take_acknowledged(slot) {
             has_ended = true;
-            let account = self.node.io.ledger.as_mut().map(|ledger| Box::new(ledger.take(id)));
+            let account = self.node.io.ledger.as_mut().map(|ledger| Box::new(ledger.end_message(slot, id)));
             let Posted { number, retransmitted, .. } = ended;
             let event = MessageEvent::Acknowledged { connection: id, number, retransmitted, account };
             self.env.sink.message(event, self.env.now);
@@ -151,4 +164,15 @@ impl<S: Sink> Nic<'_, '_, S> {
         let pair = &mut self.node.endpoint_mut().queue_pairs[slot];
         pair.outgoing.as_mut()?.take_acknowledged(pair.progress.acked)
     }
+}
+
+/// Returns the spans without their first part, which takes `length`.
+fn without_first(spans: &[Span], mut length: Duration) -> Vec<Span> {
+    let mut rest = spans.to_vec();
+    for span in &mut rest {
+        let cut = span.length.min(length);
+        (span.length, length) = (span.length - cut, length - cut);
+    }
+    rest.retain(|span| span.length > Duration::ZERO);
+    rest
 }

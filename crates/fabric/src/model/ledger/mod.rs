@@ -330,9 +330,34 @@ impl Ledger {
         now: Time,
     ) {
         let Some((pair, port)) = self.advance_pair(slot, now) else { return };
+        pair.add_to(pair.message_of(psn), port.line.port, journey);
         pair.send(psn, until);
-        pair.add_to(port.line.port, journey);
         self.set_facts(slot, facts, now);
+    }
+
+    /// A message is posted on the connection in `slot`. `packets` are its first packet and the packet
+    /// after its last one.
+    pub(super) fn post(&mut self, slot: Slot, packets: [Psn; 2], now: Time) {
+        if let Some((pair, _)) = self.advance_pair(slot, now) {
+            pair.post(packets);
+            // The queue pair may wait for its port from now on.
+            let facts = pair.facts;
+            self.set_facts(slot, facts, now);
+        }
+    }
+
+    /// The first message of the connection in `slot` is acknowledged. Returns the connection's
+    /// account since the previous message.
+    pub(super) fn end_message(&mut self, slot: Slot, flow: FlowId) -> FlowAccount {
+        if let Some(Some(pair)) = self.pairs.get_mut(slot.index()) {
+            pair.end_message();
+        }
+        self.take(flow)
+    }
+
+    /// Returns the posting time of the message of packet `psn` of a connection.
+    pub(super) fn posted(&self, slot: Slot, psn: Psn) -> Option<Time> {
+        Some(self.pairs.get(slot.index())?.as_ref()?.message_of(psn)?.posted)
     }
 
     /// Sets the facts of a queue pair that has advanced to `now`.
@@ -441,13 +466,14 @@ impl Ledger {
         journey
     }
 
-    /// Returns the journey up to `now` of the sender in `slot`. The flow started at `start`.
-    pub(crate) fn sending(&self, slot: Slot, start: Time, now: Time) -> Option<Journey> {
+    /// Returns the journey up to `now` of the sender in `slot`. The flow, or the message of packet
+    /// `psn` of a connection, started at `start`.
+    pub(crate) fn sending(&self, slot: Slot, (psn, start): (Psn, Time), now: Time) -> Option<Journey> {
         let mut pair = self.pairs.get(slot.index())?.clone()?;
         let port = &self.ports[pair.facts.port];
         pair.advance(&port.line, port.gate_of(&pair.facts), now);
         let mut journey = Journey::new(start);
-        pair.add_to(port.line.port, &mut journey);
+        pair.add_to(pair.message_of(psn), port.line.port, &mut journey);
         Some(journey)
     }
 }

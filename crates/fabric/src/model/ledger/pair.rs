@@ -9,6 +9,7 @@ use crate::frame::journey::{Journey, Term};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use std::collections::VecDeque;
 
 /// Next packet, window and departure time of a queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -44,12 +45,14 @@ pub(super) struct PairLedger {
     /// Time up to which `totals` are added up.
     since: Time,
     /// Time by activity, in the order of [`Term::ALL`].
-    totals: [Duration; Term::ALL.len()],
+    totals: Totals,
     /// Bits of the activities with time.
     used: u32,
     roots: Roots,
     /// Time at ports that the queue pair has left.
     earlier: Sums,
+    /// Messages of a connection that are not acknowledged; empty for a flow.
+    messages: VecDeque<MessageLedger>,
     /// End of the queue pair's own data on the wire, and true if that data is a retransmission.
     own: (Time, bool),
     /// One more than the highest packet that the queue pair sent.
@@ -71,6 +74,7 @@ impl PairLedger {
             used: 0,
             roots: Roots::default(),
             earlier: Sums::new(),
+            messages: VecDeque::new(),
             own: (Time::ZERO, false),
             highest: 0,
             has_opened: false,
@@ -91,7 +95,7 @@ impl PairLedger {
             return;
         }
         let ready = self.ready_from();
-        self.spend(if self.own.1 { Term::Resending } else { Term::Sending }, self.own.0.min(now));
+        self.spend(self.own_term(), self.own.0.min(now));
         if self.facts.next.is_none() {
             self.spend(Term::Unanswered, now);
         } else if self.facts.is_window_full() {
@@ -102,6 +106,11 @@ impl PairLedger {
                 self.wait(ready, line, gate, now);
             }
         }
+    }
+
+    /// Returns the term of the time in which the queue pair's own data is on the wire.
+    fn own_term(&self) -> Term {
+        if self.own.1 { Term::Resending } else { Term::Sending }
     }
 
     /// Adds the time up to `end`, if `end` is later, to `term`.
@@ -144,6 +153,10 @@ impl PairLedger {
     pub(super) fn send(&mut self, psn: Psn, until: Time) {
         self.own = (until, psn < self.highest);
         self.highest = self.highest.max(psn + 1);
+        let next = self.messages.iter().position(|message| message.begun.is_none());
+        if let Some(place) = next.filter(|place| self.messages[*place].packets[0] <= self.highest) {
+            self.begin(place);
+        }
     }
 
     /// Returns true if the time of the queue pair depends on the difference between its facts and
@@ -161,7 +174,47 @@ impl PairLedger {
         let mut here = Journey::new(self.since);
         self.add_here_to(port, &mut here);
         add(here.spans(), &mut self.earlier);
+        let own_term = self.own_term();
+        for message in &mut self.messages {
+            if let Some(begun) = &mut message.begun {
+                let mut here = Journey::new(self.since);
+                add_difference((&self.totals, &self.roots), &begun.totals, port, &mut here);
+                add(here.spans(), &mut begun.earlier);
+                begun.totals = Totals::default();
+                // The message may begin later, when the packet on the wire has left.
+                begun.totals[own_term as usize] = begun.at.max(self.since) - self.since;
+            }
+        }
         (self.totals, self.used, self.roots) = Default::default();
+    }
+
+    /// Adds a message that is posted now, at [`PairLedger::advance`]'s time. `packets` are its first
+    /// packet and the packet after its last one.
+    pub(super) fn post(&mut self, packets: [Psn; 2]) {
+        self.messages.push_back(MessageLedger { packets, posted: self.since, begun: None });
+        if self.highest >= packets[0] {
+            self.begin(self.messages.len() - 1);
+        }
+    }
+
+    /// All packets before those of a message have been sent. The message begins when the last of
+    /// them has left.
+    fn begin(&mut self, place: usize) {
+        let mut totals = self.totals;
+        let rest = self.own.0.max(self.since) - self.since;
+        totals[self.own_term() as usize] += rest;
+        self.messages[place].begun = Some(Begun { at: self.since + rest, totals, earlier: Sums::new() });
+    }
+
+    /// Returns the message of packet `psn` of a connection.
+    pub(super) fn message_of(&self, psn: Psn) -> Option<&MessageLedger> {
+        let place = self.messages.partition_point(|message| message.packets[1] <= psn);
+        self.messages.get(place)
+    }
+
+    /// The first message is acknowledged.
+    pub(super) fn end_message(&mut self) {
+        self.messages.pop_front();
     }
 
     pub(super) fn set_facts(&mut self, facts: PairFacts) {
@@ -169,12 +222,19 @@ impl PairLedger {
         self.facts = facts;
     }
 
-    /// Adds the time of the queue pair to `journey`.
-    pub(super) fn add_to(&self, port: PortId, journey: &mut Journey) {
-        for ((port, term, root), length) in &self.earlier {
-            journey.add(*port, *term, *root, *length);
-        }
-        self.add_here_to(port, journey);
+    /// Adds the time of the queue pair to `journey`: since the start of a flow, or since the posting
+    /// of `message`.
+    pub(super) fn add_to(&self, message: Option<&MessageLedger>, port: PortId, journey: &mut Journey) {
+        let Some(message) = message else {
+            add_sums(&self.earlier, journey);
+            return self.add_here_to(port, journey);
+        };
+        let Some(begun) = &message.begun else {
+            return journey.add(port, Term::EarlierMessage, None, self.since - message.posted);
+        };
+        journey.add(port, Term::EarlierMessage, None, begun.at - message.posted);
+        add_sums(&begun.earlier, journey);
+        add_difference((&self.totals, &self.roots), &begun.totals, port, journey);
     }
 
     /// Adds the time at the present port, `port`, to `journey`.
@@ -190,6 +250,50 @@ impl PairLedger {
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {
-        self.roots.heap_bytes() + sums_bytes(&self.earlier)
+        let begun = self.messages.iter().filter_map(|message| message.begun.as_ref());
+        let messages = self.messages.heap_bytes() + begun.map(|begun| sums_bytes(&begun.earlier)).sum::<u64>();
+        self.roots.heap_bytes() + sums_bytes(&self.earlier) + messages
+    }
+}
+
+/// Time of a queue pair by activity, in the order of [`Term::ALL`].
+type Totals = [Duration; Term::ALL.len()];
+
+/// Message of a connection that is not acknowledged.
+#[derive(Clone, Debug)]
+pub(super) struct MessageLedger {
+    /// First packet, and the packet after the last one.
+    packets: [Psn; 2],
+    pub(super) posted: Time,
+    /// Account of the queue pair when the message began; `None` while earlier messages have packets
+    /// to send.
+    begun: Option<Begun>,
+}
+
+/// Account of a queue pair when a message began.
+#[derive(Clone, Debug)]
+struct Begun {
+    at: Time,
+    totals: Totals,
+    /// Time since then at ports that the queue pair has left.
+    earlier: Sums,
+}
+
+fn add_sums(sums: &Sums, journey: &mut Journey) {
+    for ((port, term, root), length) in sums {
+        journey.add(*port, *term, *root, *length);
+    }
+}
+
+/// Adds the time at `port` since the account was `before` to `journey`.
+fn add_difference((now, roots): (&Totals, &Roots), before: &Totals, port: PortId, journey: &mut Journey) {
+    for term in Term::ALL {
+        let (now, before) = (now[term as usize], before[term as usize]);
+        match term {
+            Term::Paused if now > before => roots.add_to(before, port, journey),
+            // A message begins when the last packet before it has left, which may be in the future.
+            _ if now > before => journey.add(port, term, None, now - before),
+            _ => {}
+        }
     }
 }

@@ -184,10 +184,10 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
         (Term::LinkLocal, None, 5),
     ];
     assert_eq!(spans(&journey), expected);
-    let again = ledger.sending(Slot(2), at(0), at(285)).unwrap();
+    let again = ledger.sending(Slot(2), (0, at(0)), at(285)).unwrap();
     assert_eq!(spans(&again)[1], (Term::Resending, None, 60));
     ledger.end(Slot(2));
-    assert_eq!(ledger.sending(Slot(2), at(0), at(300)), None);
+    assert_eq!(ledger.sending(Slot(2), (0, at(0)), at(300)), None);
 }
 
 /// The sender waits in the added queue 11. The queue of its class, queue 3, is closed from 0 to 20.
@@ -199,7 +199,7 @@ fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
     ledger.gate(PORT, QUEUE, because(7), at(0));
     ledger.gate(PORT, QueueIx(11), because(8), at(10));
     ledger.gate(PORT, QUEUE, None, at(20));
-    let journey = ledger.sending(Slot(0), at(0), at(30)).unwrap();
+    let journey = ledger.sending(Slot(0), (0, at(0)), at(30)).unwrap();
     assert_eq!(spans(&journey), [(Term::Paused, Some(7), 10), (Term::Paused, Some(8), 20)]);
 }
 
@@ -209,7 +209,7 @@ fn a_slot_belongs_to_one_flow_at_a_time() {
     let mut ledger = ledger();
     ledger.update_pair(Slot(0), facts(None, 0, 0), at(0));
     ledger.update_pair(Slot(0), PairFacts { flow: FlowId(6), ..facts(None, 0, 0) }, at(40));
-    assert_eq!(spans(&ledger.sending(Slot(0), at(40), at(50)).unwrap()), [(Term::Unanswered, None, 10)]);
+    assert_eq!(spans(&ledger.sending(Slot(0), (0, at(40)), at(50)).unwrap()), [(Term::Unanswered, None, 10)]);
 }
 
 /// For the packets of a flow, time counts from their first transmission on; time at the source does
@@ -526,7 +526,7 @@ proptest! {
             }
             for (slot, pair) in reference.pairs.iter().enumerate() {
                 let Some((.., expected)) = pair else { continue };
-                let journey = ledger.sending(Slot(slot as u32), Time::ZERO, now).unwrap();
+                let journey = ledger.sending(Slot(slot as u32), (0, Time::ZERO), now).unwrap();
                 prop_assert_eq!(&waits(&journey), expected);
             }
         }

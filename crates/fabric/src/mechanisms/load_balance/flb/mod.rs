@@ -311,7 +311,7 @@ impl LoadBalanceOptions for FlbConfig {
             own_uplinks: self.own_uplinks,
             stamps_departures: self.stamp != StampPoint::Arrival,
             acks_join: site.shape.lossless_acks,
-            hash: FlowHash::new(site.seed, site.node),
+            hash: FlowHash::new(site.hash_seed, site.node),
         })
     }
 }
