@@ -27,8 +27,8 @@ enum Event {
 }
 
 /// Runs a job. `travel` returns the time of a message from one rank to another, and the time of its
-/// acknowledgement back. Computations do not wait for their streams, so the time of the last event is
-/// that of the longest path of operations.
+/// acknowledgement back. Computations do not wait for their streams, so the time of the last event
+/// is that of the longest path of operations.
 pub fn ideal_run(
     operations: &Arc<dyn Operations>,
     travel: &dyn Fn(Rank, Rank, u64) -> (Duration, Duration),

@@ -39,8 +39,8 @@ pub fn check(graph: &Graph) -> Vec<Unsound> {
     never_ending(graph).into_iter().collect()
 }
 
-/// Returns true if no two messages to a rank have the same sender and tag, and if each receive names
-/// both.
+/// Returns true if no two messages to a rank have the same sender and tag, and if each receive
+/// names both.
 pub fn has_unique_tags(graph: &Graph) -> bool {
     let mut seen: FxHashSet<Envelope> = FxHashSet::default();
     all(graph).all(|(rank, _, operation)| match operation {

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All flows and jobs finished; endless flows ran until the end of the traffic. With `run.until =
-    /// "jobs"`, all jobs finished.
+    /// All flows and jobs finished; endless flows ran until the end of the traffic. With `run.until
+    /// = "jobs"`, all jobs finished.
     Completed,
     /// Flows or jobs were unfinished at the end of the drain window.
     TimeLimit,

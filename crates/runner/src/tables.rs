@@ -253,10 +253,10 @@ tables! {
         /// Number of the message on its connection; 0 for a flow.
         message: u32,
         /// Packets that the row covers. `completion`: the packet that completed the flow or the
-        /// message, from its start; the rows add up to `fct_ps`. For an unfinished flow, the packet that the
-        /// receiver or the sender waits for, until the end of the run. `packets`: the sum over all
-        /// delivered packets, from their first link. `window`: the sum over ACKs that opened a full
-        /// window and the packets that they acknowledge, from their first link.
+        /// message, from its start; the rows add up to `fct_ps`. For an unfinished flow, the packet
+        /// that the receiver or the sender waits for, until the end of the run. `packets`: the sum
+        /// over all delivered packets, from their first link. `window`: the sum over ACKs that
+        /// opened a full window and the packets that they acknowledge, from their first link.
         of: Name,
         /// Number of packets in the sum.
         packets: u64,

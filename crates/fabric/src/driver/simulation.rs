@@ -125,8 +125,8 @@ impl Simulation {
         Ok(Simulation::streaming(fabric, Box::new(flows.into_iter()), &[], shards))
     }
 
-    /// Creates the simulation of `fabric` with the flows of `source`, in `shards` shards. `messages`
-    /// are typical bytes of connections, for the prediction of loads.
+    /// Creates the simulation of `fabric` with the flows of `source`, in `shards` shards.
+    /// `messages` are typical bytes of connections, for the prediction of loads.
     pub fn streaming(mut fabric: Fabric, mut source: FlowSource, messages: &[FlowSpec], shards: usize) -> Simulation {
         let first: Vec<FlowSpec> = source.by_ref().take(SAMPLE).collect();
         for flow in &first {

@@ -168,9 +168,9 @@ fn dealt(fabric: &Fabric, shards: usize, seed: u64) -> Partition {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// A connection with one message behaves like a flow, unless receivers have timers: these end with
-    /// a flow, but not with a message. Starts differ from all other times, since timers come last
-    /// within an instant.
+    /// A connection with one message behaves like a flow, unless receivers have timers: these end
+    /// with a flow, but not with a message. Starts differ from all other times, since timers come
+    /// last within an instant.
     #[test]
     fn a_connection_with_one_message_is_a_flow(case in any_case()) {
         prop_assume!(!case.spec.congestion.needs_receiver_timers());

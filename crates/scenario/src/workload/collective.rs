@@ -99,8 +99,8 @@ pub enum CollectiveAlgorithm {
     Nccl,
 }
 
-/// Default window of NCCL's order: operations per batch of a kernel (`NCCL_MAX_DEV_WORK_P2P_PER_BATCH`
-/// of NCCL 2.30).
+/// Default window of NCCL's order: operations per batch of a kernel
+/// (`NCCL_MAX_DEV_WORK_P2P_PER_BATCH` of NCCL 2.30).
 const NCCL_WINDOW: u32 = 8;
 
 /// Maximum number of operations per iteration and rank.

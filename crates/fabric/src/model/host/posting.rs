@@ -116,8 +116,8 @@ impl<S: Sink> Nic<'_, '_, S> {
             let (Announcement { message, at }, reception) = endpoint.take_complete(id, flow);
             let mut account = ledger.as_mut().map(|ledger| Box::new(ledger.take(id)));
             if let Some(account) = &mut account {
-                // One packet may complete several messages. Its time before a message was posted does
-                // not count for this message.
+                // One packet may complete several messages. Its time before a message was posted
+                // does not count for this message.
                 if let Some((posted, spans)) = &completion {
                     account.completion = without_first(spans, at - *posted);
                 }

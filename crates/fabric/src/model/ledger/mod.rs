@@ -335,8 +335,8 @@ impl Ledger {
         self.set_facts(slot, facts, now);
     }
 
-    /// A message is posted on the connection in `slot`. `packets` are its first packet and the packet
-    /// after its last one.
+    /// A message is posted on the connection in `slot`. `packets` are its first packet and the
+    /// packet after its last one.
     pub(super) fn post(&mut self, slot: Slot, packets: [Psn; 2], now: Time) {
         if let Some((pair, _)) = self.advance_pair(slot, now) {
             pair.post(packets);

@@ -188,8 +188,8 @@ impl PairLedger {
         (self.totals, self.used, self.roots) = Default::default();
     }
 
-    /// Adds a message that is posted now, at [`PairLedger::advance`]'s time. `packets` are its first
-    /// packet and the packet after its last one.
+    /// Adds a message that is posted now, at [`PairLedger::advance`]'s time. `packets` are its
+    /// first packet and the packet after its last one.
     pub(super) fn post(&mut self, packets: [Psn; 2]) {
         self.messages.push_back(MessageLedger { packets, posted: self.since, begun: None });
         if self.highest >= packets[0] {
@@ -222,8 +222,8 @@ impl PairLedger {
         self.facts = facts;
     }
 
-    /// Adds the time of the queue pair to `journey`: since the start of a flow, or since the posting
-    /// of `message`.
+    /// Adds the time of the queue pair to `journey`: since the start of a flow, or since the
+    /// posting of `message`.
     pub(super) fn add_to(&self, message: Option<&MessageLedger>, port: PortId, journey: &mut Journey) {
         let Some(message) = message else {
             add_sums(&self.earlier, journey);

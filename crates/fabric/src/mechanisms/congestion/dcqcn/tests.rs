@@ -1,7 +1,7 @@
 use super::*;
 use crate::contract::FlowControlFacts;
 use crate::ids::{Class, ClassMask};
-use crate::testing::sender;
+use crate::testing::{ack_view, sender};
 
 mod catch_up;
 

@@ -1,7 +1,6 @@
 //! Comparison of the lazy clocks with a loop over all ticks, and bounds of their cost.
 
 use super::*;
-use crate::testing::ack_view;
 use proptest::prelude::*;
 
 /// Profiles with different parameters.
