@@ -525,3 +525,109 @@ fn the_set_up_can_be_interrupted() {
     let start = |plan| interruptible(|| Err(()), || Run::start(plan, BUILD, directory.path(), 1));
     assert!(start(plan(1)).is_err());
 }
+
+/// Two jobs beside an endless flow.
+const JOBS: &str = "run.until = \"jobs\"\ntopology = { kind = \"star\", hosts = 4 }\n\
+    probes = { operations = true, flows = true }\ncongestion_control.kind = \"none\"\n\
+    traffic = [{ kind = \"collective\", tag = \"ring\", operation = \"all-reduce\", bytes = \"400 KB\", repeat = 3, \
+    warmup_iterations = 1, gap = \"5 us\" },\n\
+    { kind = \"schedule\", tag = \"pair\", hosts = [\"h3\", \"h1\"], operations = [\
+    { rank = 0, label = \"c\", compute = \"7 us\" }, { rank = 0, send = 1, bytes = \"10 KB\", after = [\"c\"] }, \
+    { rank = 1, receive = 0 }] },\n\
+    { kind = \"long-lived\", pairs = [[\"h0\", \"h2\"]] }]\n";
+
+/// Returns a table of a result as text, one row per line.
+fn rows(directory: &Path, table: &str) -> Vec<String> {
+    let file = fs::File::open(directory.join(format!("{table}.parquet"))).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
+}
+
+#[test]
+fn a_run_ends_with_its_jobs() {
+    let plan = plan_of(JOBS);
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+    let (summary, directory) = finished(plan, 1);
+    assert_eq!((summary.outcome, summary.flows.endless), (Outcome::Completed, 1));
+    // Each of 4 ranks sends 6 messages in each of 3 iterations; the schedule has one message.
+    assert_eq!(summary.flows.total, 4 * 6 * 3 + 1 + 1);
+    let brief: Vec<_> = summary.jobs.iter().map(|job| (job.job.as_str(), job.iterations, job.finished)).collect();
+    assert_eq!(brief, [("ring", 3, 3), ("pair", 1, 1)]);
+    assert!(summary.jobs.iter().all(|job| job.operations_left == 0 && job.waiting.is_empty()));
+    let jobs = rows(directory.path(), "jobs");
+    assert_eq!(jobs.len(), 4);
+    let measured = jobs.iter().filter(|row| row.contains("measured: true")).count();
+    assert_eq!(measured, 3);
+    // A begin of each iteration and of the end, and 12 messages with two operations each.
+    assert_eq!(rows(directory.path(), "operations").len(), 4 * (3 * (1 + 12) + 1) + 3);
+}
+
+#[test]
+fn jobs_have_equal_results_with_any_threads_and_stops() {
+    let with = |threads: usize, stops: u64| {
+        let directory = TempDir::new().unwrap();
+        let mut run = Run::start(plan_of(JOBS), BUILD, directory.path(), threads).unwrap();
+        run.events_between_checks = stops;
+        while !run.advance(std::time::Duration::ZERO).done {}
+        let (tables, mut summary) = contents(run);
+        summary["effective"].as_object_mut().unwrap().remove("run.shards");
+        (tables.into_values().collect::<Vec<_>>(), summary["fingerprint"].clone(), summary["jobs"].clone())
+    };
+    let expected = with(1, 1 << 20);
+    for (threads, stops) in [(1, 7), (2, 1), (3, 100)] {
+        assert_eq!(with(threads, stops), expected, "{threads} threads, stops after {stops} events");
+    }
+}
+
+/// A job in a long computation is not complete, and a job that waits for ever stalls. The summary
+/// names the operation that waits.
+#[test]
+fn jobs_in_a_gap_are_not_complete_and_stalled_jobs_are_named() {
+    let of = |operations: &str| {
+        finished(
+            plan_of(&format!(
+                "run = {{ until = \"10 us\", drain = \"2 s\" }}\ntopology = {{ kind = \"star\", hosts = 2 }}\n\
+                 traffic = [{{ kind = \"schedule\", tag = \"job\", operations = [{operations}] }}]\n"
+            )),
+            1,
+        )
+    };
+    let (summary, directory) = of("{ rank = 0, compute = \"1 s\" }");
+    assert_eq!((summary.outcome, summary.jobs[0].finished), (Outcome::Completed, 1));
+    assert!(rows(directory.path(), "jobs")[0].contains("time_ps: 1000000000000"));
+    let (summary, _) = of("{ rank = 0, receive = -1, tag = 5 }");
+    assert_eq!((summary.outcome, summary.jobs[0].operations_left), (Outcome::Stalled, 1));
+    assert_eq!(summary.jobs[0].waiting, ["rank 0 waits for operation 0, a receive from any rank with tag 5"]);
+}
+
+/// The rest of a job that the end of the run cuts off is announced before, and counted after the
+/// run.
+#[test]
+fn nothing_is_cut_off_silently() {
+    let warnings = |text: &str| -> Vec<String> {
+        plan_of(text).warnings.iter().map(|it| format!("{}: {}", it.path, it.message)).collect()
+    };
+    let text = "run = { until = \"1 us\", drain = \"9 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
+        congestion_control.kind = \"none\"\n\
+        traffic = [{ kind = \"collective\", operation = \"all-gather\", bytes = \"1 MB\" }]\n";
+    assert_eq!(warnings(text), ["traffic[0]: takes at least 71 us, but the run ends at 10 us"]);
+    let (summary, directory) = finished(plan_of(text), 1);
+    assert_eq!((summary.outcome, summary.jobs[0].finished), (Outcome::TimeLimit, 0));
+    assert_eq!((summary.jobs[0].operations_left > 0, summary.flows.undelivered_bytes > 0), (true, true));
+    assert!(rows(directory.path(), "jobs")[0].contains("finished_ranks: 0"));
+    let bursts = "run.until = \"1 us\"\ntopology = { kind = \"star\", hosts = 4 }\n\
+        traffic = [{ kind = \"moe\", groups = [\"h[0-3]\"], popularity = [1, 1, 1, 1], bytes = \"10 KB\", burst = \
+        \"3 KB\", gap = \"400 ns\" }]\n";
+    assert_eq!(
+        warnings(bursts),
+        ["traffic[0]: 1 of 4 bursts of each host would start at or after the end of the traffic (1 us) and are left \
+            out"]
+    );
+    let (summary, _) = finished(plan_of(bursts), 1);
+    assert_eq!((summary.flows.left_out, summary.flows.undelivered_bytes), (4, 4 * 1000));
+    let pairs = "run = { until = \"1 us\", drain = \"1 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
+        traffic = [{ kind = \"all-to-all\", bytes = \"100 KB\" }]\n";
+    let message =
+        "traffic[0]: host \"h0\" needs at least 25.9 us to send its flows at 100 Gbps, but the run ends at 2 us";
+    assert_eq!(warnings(pairs), [message]);
+}

@@ -11,6 +11,7 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::FlowSpec;
 use backwater_jobs::bound::ideal_run;
 use backwater_jobs::operation::{Operation, OperationIx, Operations, Rank};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Maximum number of operations of a schedule whose longest path is computed.
@@ -29,8 +30,8 @@ pub(super) fn of_jobs(fabric: &Fabric, traffic: &mut Traffic, run: &RunConfig) -
         let ps = |time: Duration, count: u64| u128::from(time.ps()) * u128::from(count);
         let whole = ps(job.bound.unwrap_or_default(), count) + ps(job.gap, count - 1);
         if u128::from(job.start.ps()) + whole > u128::from(last.ps()) {
-            let least = Duration::from_ps(u64::try_from(whole).unwrap_or(u64::MAX));
-            let message = format!("takes at least {least} from its start at {}, but the run ends at {last}", job.start);
+            let from = if job.start > Time::ZERO { format!(" from its start at {}", job.start) } else { String::new() };
+            let message = format!("takes at least {}{from}, but the run ends at {last}", rounded(whole));
             let hint = "set a later end (`run.drain`, or `run.limit` with until = \"jobs\"), or a smaller job";
             warnings.push(Diagnostic::warning(format!("traffic[{}]", job.part), message).hint(hint));
         }
@@ -38,23 +39,35 @@ pub(super) fn of_jobs(fabric: &Fabric, traffic: &mut Traffic, run: &RunConfig) -
     warnings
 }
 
-/// Warns about hosts whose listed or generated finite flows cannot be sent within the run.
+/// Warns about parts whose flows all start at once, and cannot be sent within the run. Names the
+/// slowest host of each part.
 pub(super) fn of_flows(fabric: &Fabric, traffic: &Traffic, run: &RunConfig) -> Vec<Diagnostic> {
-    let warn = |(part, host, bytes, start): &(usize, NodeId, u128, Time)| {
-        let rate = rate(fabric, *host);
-        let ps = bytes * 8_000_000_000_000 / u128::from(rate.bps().max(1));
-        let is_late = u128::from(start.ps()) + ps > u128::from(run.last().ps());
-        is_late.then(|| {
-            let least = Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX));
-            let message = format!(
-                "host \"{}\" needs at least {least} to send its flows at {rate}, but the run ends at {}",
-                fabric.name(*host),
-                run.last()
-            );
-            Diagnostic::warning(format!("traffic[{part}]"), message).hint("set a longer `run.drain`")
-        })
+    let mut slowest: BTreeMap<usize, (u128, NodeId)> = BTreeMap::new();
+    for (part, host, bytes, start) in &traffic.offered {
+        let ps = bytes * 8_000_000_000_000 / u128::from(rate(fabric, *host).bps().max(1));
+        let entry = slowest.entry(*part).or_insert((0, *host));
+        if u128::from(start.ps()) + ps > u128::from(run.last().ps()) && ps > entry.0 {
+            *entry = (ps, *host);
+        }
+    }
+    let warn = |(part, (ps, host)): (usize, (u128, NodeId))| {
+        let message = format!(
+            "host \"{}\" needs at least {} to send its flows at {}, but the run ends at {}",
+            fabric.name(host),
+            rounded(ps),
+            rate(fabric, host),
+            run.last()
+        );
+        Diagnostic::warning(format!("traffic[{part}]"), message).hint("set a longer `run.drain`")
     };
-    traffic.offered.iter().filter_map(warn).collect()
+    slowest.into_iter().filter(|(_, (ps, _))| *ps > 0).map(warn).collect()
+}
+
+/// Returns a time in ps, rounded down to three significant digits.
+fn rounded(ps: u128) -> Duration {
+    let ps = u64::try_from(ps).unwrap_or(u64::MAX);
+    let unit = 10_u64.pow(ps.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    Duration::from_ps(ps / unit * unit)
 }
 
 /// Returns the total rate of a host's links.

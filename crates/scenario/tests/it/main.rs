@@ -12,6 +12,7 @@ mod bcube;
 mod calibration;
 mod convert;
 mod explain;
+mod flow_keys;
 mod hpcc;
 mod library;
 mod pyrrha_mix;
