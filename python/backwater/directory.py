@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from backwater._core import SCHEMA_VERSION, table_definitions
 from backwater.errors import EXIT_IO, BackwaterError
-from backwater.style import counted
+from backwater.style import counted, listed
 from backwater.summary import Summary
 
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
 # Input of the viewer, derived from the tables.
 VIEW_DIRECTORY: Final = "view"
-# Meanings of the tables, by name.
-_MEANINGS: Final[dict[str, str]] = {table["name"]: table["meaning"] for table in json.loads(table_definitions())}
-TABLES: Final = tuple(_MEANINGS)
+_DEFINITIONS: Final[dict[str, dict[str, Any]]] = {table["name"]: table for table in json.loads(table_definitions())}
+TABLES: Final = tuple(_DEFINITIONS)
+# Tables that results of earlier versions lack.
+_ADDED: Final = ("jobs", "operations")
 # Files of a complete run.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
 # Files of a run in progress.
@@ -41,7 +42,7 @@ PARTIAL_FILES: Final = (
     *(f"{table}.parquet.partial" for table in TABLES),
 )
 # Readable versions of tables.
-_READABLE_VERSIONS: Final = (2, SCHEMA_VERSION)
+_READABLE_VERSIONS: Final = (2, 3, SCHEMA_VERSION)
 # Text before the checksum of `run.json`, its last key.
 _CHECKSUM: Final = b',\n  "checksum": '
 
@@ -84,13 +85,30 @@ def _read(path: Path) -> bytes:
         raise DamagedError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def _schema(name: str) -> pl.Schema:
+    """Returns the columns of a table, with categories for names."""
+    import polars as pl  # noqa: PLC0415 - slow to import, and `run.json` is read without it
+
+    types = {
+        "bool": pl.Boolean(),
+        "u8": pl.UInt8(),
+        "u16": pl.UInt16(),
+        "u32": pl.UInt32(),
+        "u64": pl.UInt64(),
+        "i64": pl.Int64(),
+        "f64": pl.Float64(),
+        "text": pl.Categorical(),
+    }
+    return pl.Schema({column["name"]: types[column["type"]] for column in _DEFINITIONS[name]["columns"]})
+
+
 def _table(name: str) -> cached_property[pl.DataFrame]:
     """Returns a property that reads a table at first use."""
 
     def read(result: ResultDirectory) -> pl.DataFrame:
         return result.read_table(name)
 
-    read.__doc__ = _MEANINGS[name]
+    read.__doc__ = _DEFINITIONS[name]["meaning"]
     return cached_property(read)
 
 
@@ -115,10 +133,10 @@ class ResultDirectory:
         document = read_summary(directory)
         written = document.get("schema_version", 1)
         if written not in _READABLE_VERSIONS:
+            readable = listed([str(version) for version in _READABLE_VERSIONS])
             raise ResultError(
                 f"{directory} has tables of version {written}, written by Backwater {document.get('version')}; "
-                f"this version of Backwater reads versions {' and '.join(map(str, _READABLE_VERSIONS))}: run the "
-                "scenario again"
+                f"this version of Backwater reads versions {readable}: run the scenario again"
             )
         try:
             name = document["scenario"].get("name") or directory.resolve().name
@@ -151,9 +169,11 @@ class ResultDirectory:
         return content
 
     def read_table(self, name: str) -> pl.DataFrame:
-        """Reads a table by name."""
+        """Reads a table by name. Tables of jobs are empty if an earlier version wrote the result."""
         import polars as pl  # noqa: PLC0415 - slow to import, and `run.json` is read without it
 
+        if name in _ADDED and f"{name}.parquet" not in self.summary.files:
+            return pl.DataFrame(schema=_schema(name))
         content = self._content(f"{name}.parquet")
         with self._reading(name):
             # Use categories, because names are few and often compared and grouped.
@@ -172,13 +192,24 @@ class ResultDirectory:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """Flows, one row each. In version 2 of tables, both columns of ideal times include telemetry."""
-        flows = self.read_table("flows")
-        if "ideal_fct_with_telemetry_ps" in flows.columns:
-            return flows
-        place = flows.columns.index("ideal_fct_ps") + 1
-        return flows.insert_column(place, flows["ideal_fct_ps"].alias("ideal_fct_with_telemetry_ps"))
+        """Flows, one row each, and messages of connections.
 
+        In version 2 of tables, both columns of ideal times include telemetry. Before version 4, each flow is a
+        connection of its own.
+        """
+        import polars as pl  # noqa: PLC0415 - as above
+
+        flows = self.read_table("flows")
+        if "ideal_fct_with_telemetry_ps" not in flows.columns:
+            place = flows.columns.index("ideal_fct_ps") + 1
+            flows.insert_column(place, flows["ideal_fct_ps"].alias("ideal_fct_with_telemetry_ps"))
+        if "message" not in flows.columns:
+            flows.insert_column(1, flows["id"].alias("connection"))
+            flows.insert_column(2, pl.zeros(flows.height, pl.UInt32, eager=True).alias("message"))
+        return flows
+
+    jobs = _table("jobs")
+    operations = _table("operations")
     waits = _table("waits")
     signals = _table("signals")
     events = _table("events")

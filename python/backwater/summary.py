@@ -17,6 +17,9 @@ State = Literal["good", "bad", "warning", "plain"]
 # Queues with this number or a higher one are added by flow controls.
 CLASSES: Final = 8
 
+# Maximum number of waiting operations in the description of a job.
+FEW_WAITING: Final = 3
+
 # Exit codes of the command line by outcome.
 EXIT_CODES: Final[dict[Outcome, int]] = {
     "completed": 0,
@@ -92,6 +95,47 @@ class Deadlock:
 
 
 @dataclass(frozen=True)
+class Job:
+    """Job at the end of a run.
+
+    Attributes:
+        job: Tag of the job's part of the traffic.
+        ranks: Number of ranks.
+        iterations: Number of iterations.
+        finished: Iterations that all ranks have ended.
+        operations_left: Operations that have not ended.
+        waiting: Some operations that wait: `rank 3 waits for operation 5, a receive from rank 2`.
+    """
+
+    job: str
+    ranks: int
+    iterations: int
+    finished: int
+    operations_left: int
+    waiting: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, job: dict[str, Any]) -> Self:
+        """Reads a job of `run.json`."""
+        return cls(**job | {"waiting": tuple(job["waiting"])})
+
+    @property
+    def unfinished(self) -> int:
+        """Iterations that some ranks have not ended, or not begun."""
+        return self.iterations - self.finished
+
+    def ending(self, end_ps: int) -> str:
+        """Describes a job that had not ended at the end of the run."""
+        left = f"{style.counted(self.operations_left, 'operation')} left"
+        ended = f"{self.finished:,} of {style.counted(self.iterations, 'iteration')} ended, {left}"
+        more = ["..."] if len(self.waiting) > FEW_WAITING else []
+        waiting = "; ".join([*self.waiting[:FEW_WAITING], *more])
+        return f"Job {self.job} had not ended at {style.duration(end_ps)}: {ended}" + (
+            f": {waiting}" if waiting else ""
+        )
+
+
+@dataclass(frozen=True)
 class FileSum:
     """Checksum of a file.
 
@@ -118,6 +162,11 @@ def _at(path: str) -> Any:  # noqa: ANN401 - a field of any type
     return field(metadata={"path": path})
 
 
+def _added(path: str) -> Any:  # noqa: ANN401 - as above
+    """Declares a number that `run.json` lacks if an earlier version wrote it; None there."""
+    return field(default=None, metadata={"path": path})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """Outcome and cost of a run. Times are simulated picoseconds, unless the name says seconds.
@@ -136,6 +185,9 @@ class Summary:
     finished_flows: int = _at("flows.finished")
     unfinished_flows: int = _at("flows.unfinished")
     endless_flows: int = _at("flows.endless")
+    left_out_flows: int | None = _added("flows.left_out")
+    undelivered_bytes: int | None = _added("flows.undelivered_bytes")
+    jobs: tuple[Job, ...] = ()
     drops: dict[str, int]
     unpromised_drops: int
     pause_frames: int
@@ -177,13 +229,14 @@ class Summary:
                 for key in each.metadata.get("path", each.name).split("."):
                     found = found[key]
             except KeyError:
-                if each.default_factory is MISSING:
+                if each.default_factory is MISSING and each.default is MISSING:
                     raise
             else:
                 values[each.name] = found
         # Results of versions without this option have these keys.
         values["scenario"]["network"].setdefault("flow_keys", "number")
         values["violations"] = tuple(values["violations"])
+        values["jobs"] = tuple(Job.from_json(job) for job in values.get("jobs", ()))
         values["files"] = {name: FileSum(**written) for name, written in values["files"].items()}
         if (deadlock := values["deadlock"]) is not None:
             cycle = tuple(DeadQueue.from_json(queue) for queue in deadlock["cycle"])
@@ -201,6 +254,11 @@ class Summary:
         return units.picoseconds(self.scenario["probes"]["sample_interval"])
 
     @property
+    def unfinished_jobs(self) -> list[Job]:
+        """Jobs that had not ended at the end of the run."""
+        return [job for job in self.jobs if job.unfinished]
+
+    @property
     def total_drops(self) -> int:
         """Total drops of all causes."""
         return sum(self.drops.values())
@@ -213,7 +271,7 @@ class Summary:
         return EXIT_CODES[self.outcome]
 
     def verdicts(self) -> list[Fact]:
-        """Returns the facts that are always shown: outcome, audit, drops, deadlock, unfinished flows, PAUSEs."""
+        """Returns the facts that are shown first: outcome, audit, drops, deadlock, what is unfinished, PAUSEs."""
         of_ports = f" ({self.port_pause_frames:,} for whole ports)" if self.port_pause_frames else ""
         return verdict_facts(
             [self],
@@ -262,7 +320,7 @@ class Summary:
                 "To prevent the deadlock, give the flows between two of these queues another path, or another class "
                 "after the link between them"
             )
-        return lines
+        return [*lines, *(job.ending(self.simulated_ps) for job in self.unfinished_jobs)]
 
     def ending(self) -> str:
         """Returns the outcome in one line."""
@@ -271,7 +329,7 @@ class Summary:
 
 
 def verdict_facts(runs: Sequence[Summary], outcome: str, violated: str, deadlock: str, pauses: str) -> list[Fact]:
-    """Returns the facts that are always shown, with sums of drops and of flows.
+    """Returns the facts that are shown first, with sums of drops, flows and jobs.
 
     Args:
         runs: Summaries of the runs.
@@ -285,6 +343,12 @@ def verdict_facts(runs: Sequence[Summary], outcome: str, violated: str, deadlock
     unpromised, unfinished, flows = (
         sum(getattr(run, key) for run in runs) for key in ("unpromised_drops", "unfinished_flows", "flows")
     )
+    jobs, undelivered = sum(len(run.jobs) for run in runs), sum(run.undelivered_bytes or 0 for run in runs)
+    unfinished_jobs, left_out = (
+        sum(len(run.unfinished_jobs) for run in runs),
+        sum(run.left_out_flows or 0 for run in runs),
+    )
+    late = f", {style.counted(left_out, 'flow')} left out: after the end of the traffic" if left_out else ""
     # Drops that flow control should prevent, but is not guaranteed to prevent.
     lossless = f"{unpromised:,} dropped: no guarantee against loss with this flow control and headroom"
     return [
@@ -294,6 +358,12 @@ def verdict_facts(runs: Sequence[Summary], outcome: str, violated: str, deadlock
         *([Fact("Lossless", lossless, "bad")] if unpromised else []),
         Fact("Deadlock", deadlock, "bad") if deadlock else Fact("Deadlock", "none", "good"),
         Fact("Unfinished flows", f"{unfinished:,} of {flows:,}", "warning" if unfinished else "good"),
+        *(
+            [Fact("Unfinished jobs", f"{unfinished_jobs:,} of {jobs:,}", "warning" if unfinished_jobs else "good")]
+            if jobs
+            else []
+        ),
+        *([Fact("Not delivered", f"{style.size(undelivered)}{late}", "warning")] if undelivered or left_out else []),
         Fact("PAUSE frames", pauses),
     ]
 
@@ -319,13 +389,15 @@ def cost_facts(runs: Sequence[Summary], traffic: Sequence[Fact], events: str, ho
 
 def _run_paths() -> tuple[str, ...]:
     """Returns the paths of numbers in `run.json`, and of a deadlock. Counters are not included."""
-    numbers = [each for each in fields(Summary) if each.type in {"int", "float"} and each.name != "seed"]
+    numbers = [each for each in fields(Summary) if each.type in {"int", "float", "int | None"} and each.name != "seed"]
     drops = [f"drops.{cause}" for cause in DROP_CAUSES]
     paths = [str(each.metadata.get("path", each.name)) for each in numbers]
     return tuple(sorted([*paths, *drops, "deadlock", "deadlock.onset_ps"]))
 
 
 RUN_PATHS: Final = _run_paths()
+# Paths that `run.json` lacks if an earlier version wrote it.
+ADDED_PATHS: Final = frozenset(each.metadata["path"] for each in fields(Summary) if each.type == "int | None")
 if TYPE_CHECKING:
     RunPath = str
 else:

@@ -18,6 +18,7 @@ from backwater._core import SCHEMA_VERSION, table_definitions
 from backwater.compare.groups import Group, Grouped
 
 US = 1_000_000
+GBPS = 1_000_000_000
 INTERVAL = 10 * US
 END = 100 * US
 
@@ -59,6 +60,8 @@ def flow(
     finish = None if fct_us is None else (start_us + fct_us) * US
     return {
         "id": number,
+        "connection": number,
+        "message": 0,
         "tag": tag,
         "role": {"background": "vulnerable" if ends[1] == "h2" else "background"}.get(tag, tag),
         "src": ends[0],
@@ -146,6 +149,8 @@ SWITCH_ROWS = [("s0", 1, 3000, 0, 0, 0)]
 
 ROWS: Mapping[str, Sequence[Any]] = {
     "flows": FLOW_ROWS,
+    "jobs": [],
+    "operations": [],
     "waits": [],
     "signals": [],
     "pauses": PAUSE_ROWS,
@@ -195,10 +200,13 @@ RUN: dict[str, Any] = {
         "probes": {"sample_interval": "10 us"},
         "traffic": [{"kind": "poisson", "load": 0.5}],
     },
-    "flows": {"total": 6, "finished": 4, "unfinished": 1, "endless": 1},
+    "flows": {"total": 6, "finished": 4, "unfinished": 1, "endless": 1, "left_out": 0, "undelivered_bytes": 0},
+    "jobs": [],
     "simulated_ps": END,
 }
 
+
+NO_DROPS = dict.fromkeys(("buffer-full", "headroom", "link-down", "link-error", "time-to-live"), 0)
 
 # Types of columns, by their name in the core's definitions.
 TYPES: Mapping[str, pl.DataType] = {
@@ -280,8 +288,59 @@ def write_seeded(
     if fct:
         rows = [flow(number, "background", ("h0", "h1"), 10_000, time) for number, time in enumerate(fct)]
         frame("flows", rows).write_parquet(directory / "flows.parquet")
-    drops = dict.fromkeys(("buffer-full", "headroom", "link-down", "link-error", "time-to-live"), 0)
-    return seal(directory, **{"scenario": scenario, "seed": seed, "fingerprint": f"{seed}", "drops": drops, **run})
+    return seal(directory, **{"scenario": scenario, "seed": seed, "fingerprint": f"{seed}", "drops": NO_DROPS, **run})
+
+
+# A collective with a warm-up iteration and an unfinished iteration, and a schedule.
+_RING = ("ring", "all-reduce", "ring")
+JOB_ROWS = [
+    (*_RING, 0, False, 4, 4, 8_000_000, 0, 400 * US, 400 * US, 400 * US, 100 * US, 0.25, 160 * GBPS, 240 * GBPS),
+    (*_RING, 1, True, 4, 4, 8_000_000, 400 * US, 600 * US, 200 * US, 160 * US, 100 * US, 0.5, 400 * GBPS, 600 * GBPS),
+    ("plan", None, None, 0, True, 2, 2, None, 0, 50 * US, 50 * US, 40 * US, 25 * US, 0.5, None, None),
+    (*_RING, 2, True, 4, 4, 8_000_000, 600 * US, 900 * US, 300 * US, 200 * US, 100 * US, 0.3, 320 * GBPS, 480 * GBPS),
+    (*_RING, 3, True, 4, 1, 8_000_000, 900 * US, None, None, None, 100 * US, None, None, None),
+]
+# States of these jobs, and of a job that has not begun.
+WAITING = [f"rank {rank} waits for operation 5, a receive from rank 0 with tag 0" for rank in range(1, 5)]
+JOBS = [
+    {"job": "ring", "ranks": 4, "iterations": 4, "finished": 3, "operations_left": 12, "waiting": WAITING},
+    {"job": "plan", "ranks": 2, "iterations": 1, "finished": 1, "operations_left": 0, "waiting": []},
+    {"job": "late", "ranks": 3, "iterations": 2, "finished": 0, "operations_left": 6, "waiting": []},
+]
+
+
+# A collective to simulate.
+COLLECTIVE: dict[str, Any] = {
+    "run": {"until": "jobs", "limit": "100 us"},
+    "topology": {"kind": "star", "hosts": 4},
+    "congestion_control": {"kind": "none"},
+    "traffic": [{"kind": "collective", "operation": "all-gather", "bytes": "100 KB", "repeat": 2, "tag": "gather"}],
+    "probes": {"operations": True},
+}
+
+
+def write_jobs(
+    directory: Path,
+    rows: Sequence[Any] = JOB_ROWS,
+    jobs: Sequence[Mapping[str, Any]] = JOBS,
+    **run: Any,  # noqa: ANN401 - any value of run.json
+) -> Path:
+    """Writes the small result with jobs."""
+    write_result(directory)
+    frame("jobs", rows).write_parquet(directory / "jobs.parquet")
+    return seal(
+        directory, **{"jobs": [*jobs], "outcome": "time-limit", "simulated_ps": 1000 * US, "drops": NO_DROPS, **run}
+    )
+
+
+def write_messages(directory: Path) -> Path:
+    """Writes the small result with a connection that carries three messages, two of them slow, and a flow."""
+    write_result(directory)
+    ends = ("h0", "h2")
+    rows = [flow(0, "job", ends, 10_000, fct, start_us=10 * number) for number, fct in enumerate((2, 8, 4))]
+    rows = [row | {"message": number} for number, row in enumerate(rows)]
+    frame("flows", [*rows, flow(1, "other", ("h1", "h2"), 10_000, 3)]).write_parquet(directory / "flows.parquet")
+    return seal(directory)
 
 
 def side_by_side(results: Mapping[str, Result]) -> Grouped:

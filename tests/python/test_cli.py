@@ -58,7 +58,8 @@ def test_run_prints_its_summary_as_json(small: Path) -> None:
     outcome = command_line("run", small, "--json", "--seed", "7", "-o", "out")
     document = json.loads(outcome.stdout)
     assert document["seed"] == 7
-    assert document["flows"] == {"total": 2, "finished": 2, "unfinished": 0, "endless": 0}
+    counts = {"total": 2, "finished": 2, "unfinished": 0, "endless": 0, "left_out": 0, "undelivered_bytes": 0}
+    assert document["flows"] == counts
     assert document["directory"] == "out"
     assert [row["flows"] for row in document["fct_by_size"]] == [2]
 

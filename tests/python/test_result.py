@@ -7,7 +7,7 @@ import pytest
 
 import backwater
 from backwater import Result, ResultError
-from backwater.summary import Outcome
+from backwater.summary import Outcome, Summary
 from small_result import END, RUN, seal, write_result
 
 
@@ -73,6 +73,18 @@ def test_drops_under_best_effort_are_reported(tmp_path: Path) -> None:
     facts = {fact.label: (fact.value, fact.state) for fact in summary.verdicts()}
     assert facts["Lossless"] == ("1,234 dropped: no guarantee against loss with this flow control and headroom", "bad")
     assert summary.exit_code == 0
+
+
+def test_undelivered_payload_is_reported(tmp_path: Path) -> None:
+    def line(name: str, left_out: int, undelivered: int) -> tuple[str, str] | None:
+        flows = RUN["flows"] | {"left_out": left_out, "undelivered_bytes": undelivered}
+        facts = Result.load(write_result(tmp_path / name, flows=flows)).summary.verdicts()
+        return next(((fact.value, fact.state) for fact in facts if fact.label == "Not delivered"), None)
+
+    assert line("all", 0, 0) is None
+    assert line("some", 0, 1_500_000) == ("1.5 MB", "warning")
+    assert line("late", 2, 1_500_000) == ("1.5 MB, 2 flows left out: after the end of the traffic", "warning")
+    assert line("endless", 1, 0) == ("0 B, 1 flow left out: after the end of the traffic", "warning")
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
@@ -147,6 +159,43 @@ def test_tables_of_version_2_have_ideal_times_with_telemetry_only(tmp_path: Path
     old = Result.load(seal(path.parent, schema_version=2)).flows
     assert old.schema == present.schema
     assert old["ideal_fct_with_telemetry_ps"].to_list() == present["ideal_fct_ps"].to_list()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_results_of_earlier_versions_have_no_connections_and_no_jobs(tmp_path: Path, version: int) -> None:
+    directory, present = write_result(tmp_path / "old"), Result.load(write_result(tmp_path / "new"))
+    pl.read_parquet(directory / "flows.parquet").drop("connection", "message").write_parquet(
+        directory / "flows.parquet"
+    )
+    for table in ("jobs", "operations"):
+        (directory / f"{table}.parquet").unlink()
+    counts = {"total": 6, "finished": 4, "unfinished": 1, "endless": 1}
+    old = Result.load(seal(directory, schema_version=version, flows=counts, jobs=[]))
+    assert old.flows.schema == present.flows.schema
+    assert old.flows["connection"].to_list() == old.flows["id"].to_list() == [0, 1, 2, 3, 4, 5]
+    assert old.flows["message"].to_list() == [0] * 6
+    assert (old.jobs.schema, old.jobs.height) == (present.jobs.schema, 0)
+    assert (old.operations.schema, old.operations.height) == (present.operations.schema, 0)
+    assert (old.summary.left_out_flows, old.summary.undelivered_bytes) == (None, None)
+    assert old.summary.scenario["network"]["flow_keys"] == "number"
+    assert "Not delivered" not in {fact.label for fact in old.summary.verdicts()}
+
+
+def test_a_summary_of_an_earlier_version_lists_no_jobs() -> None:
+    document = {key: value for key, value in RUN.items() if key != "jobs"} | {"files": {}}
+    assert Summary.from_json(document, "old").jobs == ()
+
+
+def test_a_choice_of_flow_keys_is_kept(tmp_path: Path) -> None:
+    scenario = RUN["scenario"] | {"network": {"mtu": "1000 B", "flow_keys": "connection"}}
+    assert Result.load(write_result(tmp_path, scenario=scenario)).summary.scenario == scenario
+
+
+def test_a_missing_table_of_jobs_is_an_error(result_directory: Path) -> None:
+    result = Result.load(result_directory)
+    (result_directory / "jobs.parquet").unlink()
+    with pytest.raises(ResultError, match=r"jobs\.parquet is missing"):
+        _ = result.jobs
 
 
 def test_ports_are_numbered_in_the_order_of_the_links(result: Result) -> None:

@@ -78,7 +78,7 @@ def registered() -> set[tuple[str, str]]:
 
 
 def test_every_slot_is_compared() -> None:
-    others = {"topology", "switch.scheduler", "host.scheduler"}
+    others = {"topology", "switch.scheduler", "host.scheduler", "host.idle"}
     assert {*kinds_by_path()} == {*SLOTS.values()} | others
 
 

@@ -375,7 +375,7 @@ def test_unviewable_results_are_explained(tmp_path: Path) -> None:
         (half, "holds an incomplete result: its run was killed or is in progress"),
         (
             older,
-            "has tables of version 1, written by Backwater 0.1.0; this version of Backwater reads versions 2 and 3: "
+            "has tables of version 1, written by Backwater 0.1.0; this version of Backwater reads versions 2, 3 and 4: "
             "run the scenario again",
         ),
     ):

@@ -11,7 +11,7 @@ from pydantic import Field
 from backwater import tables
 from backwater.directory import RUN_FILE, ResultDirectory, ResultError
 from backwater.experiment.measures.measure import ResultMeasure
-from backwater.summary import RunPath
+from backwater.summary import ADDED_PATHS, RunPath
 
 Counter = Annotated[str, Field(pattern=r"^counters\.[a-z_]+$")]
 Path = Annotated[RunPath | Counter, pydantic.WithJsonSchema({"type": "string"})]
@@ -61,6 +61,8 @@ def _number(result: ResultDirectory, path: str) -> float | None:
         found["counters"].setdefault(name, 0)
     for key in path.split("."):
         if found is None:
+            return None
+        if path in ADDED_PATHS and key not in found:
             return None
         if not isinstance(found, dict) or key not in found:
             raise ResultError(f"{RUN_FILE} has no {path}: the key {key} is missing")
