@@ -89,14 +89,18 @@ def _fct_lines(result: ResultDirectory) -> Iterator[str]:
     numbers = {name: number for number, name in enumerate(result.topology.nodes["name"])}
     payload = units.size(result.summary.scenario["network"]["mtu"])
     routes = _routes(result, payload)
-    source_ports: Counter[tuple[str, str]] = Counter()
+    # The messages of a connection have the same ports.
+    opened: Counter[tuple[str, str]] = Counter()
+    source_ports: dict[int, int] = {}
     tagged = _ports_of_tags(result.summary.scenario["traffic"])
     lines = []
-    columns = ("src", "dst", "tag", "role", "bytes", "start_ps", "sender_finish_ps")
-    flows = result.flows.sort("start_ps", "id").select(columns)
-    for source, destination, tag, role, size, start, finish in flows.iter_rows():
-        port = FIRST_SOURCE_PORT + source_ports[source, destination]
-        source_ports[source, destination] += 1
+    columns = ("id", "src", "dst", "tag", "role", "bytes", "start_ps", "sender_finish_ps")
+    flows = result.flows.sort("start_ps", "id", "message").select(columns)
+    for flow, source, destination, tag, role, size, start, finish in flows.iter_rows():
+        if flow not in source_ports:
+            source_ports[flow] = FIRST_SOURCE_PORT + opened[source, destination]
+            opened[source, destination] += 1
+        port = source_ports[flow]
         if finish is None:
             continue
         alone = routes[source, destination].stand_alone_ns(size, payload)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -59,9 +60,18 @@ def are_recorded(result: ResultDirectory) -> bool:
     return "signals.parquet" in result.summary.files and not result.waits.is_empty()
 
 
-def reasons_of(result: ResultDirectory, flow: int) -> list[Reason]:
-    """Returns the reasons of a flow's time, largest first."""
-    steps = result.waits.filter(pl.col("flow") == flow, pl.col("of") == "completion")
+def of_flow(records: pl.DataFrame, flow: Mapping[str, Any]) -> pl.DataFrame:
+    """Returns the records of a flow or message in `waits` or `signals`, given its row of `flows.parquet`.
+
+    Records of earlier versions have no column `message`, because they are of flows only.
+    """
+    own = records.filter(pl.col("flow") == flow["id"])
+    return own.filter(pl.col("message") == flow["message"]) if "message" in own.columns else own
+
+
+def reasons_of(result: ResultDirectory, flow: Mapping[str, Any]) -> list[Reason]:
+    """Returns the reasons of a flow's time, largest first, given its row of `flows.parquet`."""
+    steps = of_flow(result.waits, flow).filter(pl.col("of") == "completion")
     is_root = pl.col("term") == "paused"
     places = (
         steps.select(
@@ -81,11 +91,9 @@ def reasons_of(result: ResultDirectory, flow: int) -> list[Reason]:
     return sorted(found, key=lambda reason: (-reason.length_ps, reason.term))
 
 
-def signals_of(result: ResultDirectory, flow: int) -> list[PortSignals]:
+def signals_of(result: ResultDirectory, flow: Mapping[str, Any]) -> list[PortSignals]:
     """Returns a flow's congestion signals by kind, ports with the largest share first."""
-    rows = result.signals.filter(pl.col("flow") == flow).with_columns(
-        weight=pl.col("waited_ps").fill_null(pl.col("count"))
-    )
+    rows = of_flow(result.signals, flow).with_columns(weight=pl.col("waited_ps").fill_null(pl.col("count")))
     total = pl.col("weight").sum().over("signal")
     columns = ("count", "share", "first_ps", "last_ps", "waited_ps")
     return [

@@ -23,6 +23,13 @@ BITS_PER_BYTE: Final = 8
 PS_PER_SECOND: Final = 1_000_000_000_000
 
 
+def flow_names(flows: pl.DataFrame) -> pl.Expr:
+    """Names of flows: `7`, or `7.2` for message 2 of connection 7 if the connection carries several messages."""
+    shared = flows.filter(pl.col("message") > 0)["id"].unique()
+    message = pl.when(pl.col("id").is_in(shared.implode())).then(pl.format(".{}", "message")).otherwise(pl.lit(""))
+    return pl.format("{}{}", "id", message)
+
+
 def _size_bin() -> pl.Expr:
     bounds_below = pl.sum_horizontal(pl.col("bytes") > bound for bound in SIZE_BOUNDS)
     return bounds_below.replace_strict(dict(enumerate(SIZE_LABELS)), return_dtype=pl.Enum(SIZE_LABELS))
@@ -84,6 +91,35 @@ def fct_by_role(flows: pl.DataFrame) -> pl.DataFrame:
     """
     with_role = flows.filter(pl.col("role").is_not_null())
     return _fct(with_role, pl.col("role").cast(pl.String).cast(pl.Enum(ROLES)))
+
+
+def job_times(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Returns statistics of the measured iterations that all ranks have ended, by job.
+
+    Jobs with the same tag count as one. Bandwidths are means over the iterations.
+
+    Returns:
+        Columns `job, collective, algorithm, ranks, bytes, measured, warmup` (numbers of ended iterations), `mean_us`,
+        `max_us`, `bound_us`, `bound_share`, `algbw_bps`, `busbw_bps`, sorted by job. Statistics are null if no
+        measured iteration has ended, and bandwidths are null for a schedule.
+    """
+    has_ended = pl.col("time_ps").is_not_null()
+    counted = has_ended & pl.col("measured")
+    time = pl.col("time_ps").filter(counted) / PS_PER_US
+    return (
+        jobs.with_columns(pl.col("job", "collective", "algorithm").cast(pl.String))
+        .group_by("job")
+        .agg(
+            pl.col("collective", "algorithm", "ranks", "bytes").first(),
+            counted.sum().alias("measured"),
+            (has_ended & ~pl.col("measured")).sum().alias("warmup"),
+            time.mean().alias("mean_us"),
+            time.max().alias("max_us"),
+            (pl.col("bound_ps").mean() / PS_PER_US).alias("bound_us"),
+            pl.col("bound_share", "algbw_bps", "busbw_bps").filter(counted).mean(),
+        )
+        .sort("job")
+    )
 
 
 def percentile_curve(flows: pl.DataFrame, value: str, bins: int = 24) -> pl.DataFrame:

@@ -31,7 +31,7 @@ _SIGNALS: Final = {"mark": "marks at", "load": "load at", "delay": "delay at", "
 
 @dataclass(frozen=True)
 class Suspect:
-    """Flow, with an estimate of the bytes that it delivered in a period."""
+    """Flow or connection, with an estimate of the bytes that it delivered in a period."""
 
     flow: int
     src: str
@@ -45,6 +45,7 @@ class Victim:
 
     Attributes:
         flow: Its row of `flows.parquet`.
+        name: Number of the flow; for a message of a connection with several, also the message's number: `7.2`.
         taken_ps: Time until completion, or until the end of the run.
         slowdown: `taken_ps` divided by the time of the flow on an idle fabric.
         root: The port. If PAUSEs held the flow: the port that caused most of them. Otherwise: the port shared with
@@ -58,6 +59,7 @@ class Victim:
     """
 
     flow: dict[str, Any]
+    name: str
     taken_ps: int
     slowdown: float
     root: Port | None
@@ -92,12 +94,18 @@ def worst_victim(result: ResultDirectory) -> Victim | None:
 
 
 def _top_flows(result: ResultDirectory, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
-    """Returns the flows with the largest values in a column, with `taken_ps` and `against_idle` (slowdown)."""
+    """Returns the flows with the largest values in a column, with `name`, `taken_ps` and `against_idle` (slowdown)."""
     end = result.summary.simulated_ps
-    flows = result.flows.with_columns(taken_ps=tables.taken(end), against_idle=tables.against_idle(end)).filter(which)
-    top = flows.select("id", column).top_k(count, by=[column, "id"], reverse=[False, True])
-    rows = flows.filter(pl.col("id").is_in(top["id"].implode()))
-    return rows.sort([column, "id"], descending=[True, False]).to_dicts()
+    timed = result.flows.with_columns(taken_ps=tables.taken(end), against_idle=tables.against_idle(end))
+    flows = timed.with_columns(row=pl.int_range(pl.len())).filter(which)
+    by, order = [column, "id", "message"], [False, True, True]
+    top = flows.select("row", *by).top_k(count, by=by, reverse=order)
+    rows = flows.filter(pl.col("row").is_in(top["row"].implode())).drop("row")
+    return (
+        rows.sort(by, descending=[not each for each in order])
+        .with_columns(name=tables.flow_names(result.flows))
+        .to_dicts()
+    )
 
 
 def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = False) -> Victim:
@@ -117,24 +125,24 @@ def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = Fa
             shared.update({port: other.bytes for port in ports if port in shared})
         (root, length) = (max(shared, key=lambda port: shared[port]), 0) if any(shared.values()) else (None, 0)
     suspects = tuple(other for ports, other in others if root in ports and other.bytes)
-    return Victim(row, row["taken_ps"], row["against_idle"], root, length, suspects)
+    return Victim(row, row["name"], row["taken_ps"], row["against_idle"], root, length, suspects)
 
 
 def _explained(result: ResultDirectory, victim: Victim, recorded: ResultDirectory) -> Victim:
     """Adds the reasons of a flow's time, and the culprits of its largest wait."""
-    flow, start = victim.flow["id"], victim.flow["start_ps"]
-    found = reasons_of(recorded, flow)
+    start = victim.flow["start_ps"]
+    found = reasons_of(recorded, victim.flow)
     waits = _waits(found)
     signals: list[PortSignals] = []
     if waits and waits[0].term in CONTROLLED:
-        signals = sorted(signals_of(recorded, flow), key=lambda signal: -signal.share)
+        signals = sorted(signals_of(recorded, victim.flow), key=lambda signal: -signal.share)
         ports = [signal.port for signal in signals]
     else:
         ports = [reason.port for reason in waits[:1] if reason.port is not None]
     suspects = tuple(
         other
         for path, other in _suspects(result, start, start + victim.taken_ps)
-        if other.flow != flow and other.bytes and not set(ports).isdisjoint(path)
+        if other.flow != victim.flow["id"] and other.bytes and not set(ports).isdisjoint(path)
     )
     return replace(
         victim, suspects=suspects, reasons=tuple(found), signals=tuple(signals), ports=tuple(dict.fromkeys(ports))
@@ -159,7 +167,8 @@ def _roots(result: ResultDirectory, row: dict[str, Any], path: list[Port], start
 def _suspects(result: ResultDirectory, start: int, end: int) -> list[tuple[list[Port], Suspect]]:
     """Returns the flows that delivered most between two instants, and the ports of their paths.
 
-    The estimate assumes that a flow delivers its bytes evenly over its time.
+    The messages of a connection count as one flow. The estimate assumes that a flow delivers its bytes evenly over its
+    time.
     """
     taken = tables.taken(result.summary.simulated_ps)
     meanwhile = pl.min_horizontal(pl.col("start_ps") + taken, end) - pl.max_horizontal("start_ps", start)
@@ -171,6 +180,8 @@ def _suspects(result: ResultDirectory, start: int, end: int) -> list[tuple[list[
             is_suspect=meanwhile > 0,
         )
         .filter("is_suspect")
+        .group_by("id")
+        .agg(pl.col("row").first(), pl.col("count").sum())
         .top_k(SUSPECTS, by=["count", "id"], reverse=[False, True])
         .sort(["count", "id"], descending=[True, False])
     )
@@ -195,14 +206,19 @@ def sentence(result: ResultDirectory, victim: Victim) -> str:
     by = f", congested by {listed(victim.sources)}" if victim.suspects else ""
     root = "" if victim.root is None else f", mainly {result.topology.described(victim.root)}{by}"
     return (
-        f"Worst victim: flow {flow['id']}, {flow['src']} → {flow['dst']}, blocked for {blocked} by PAUSEs of ports "
+        f"Worst victim: flow {victim.name}, {flow['src']} → {flow['dst']}, blocked for {blocked} by PAUSEs of ports "
         f"off its path{root}. Explain it with:"
     )
 
 
 def command(result: ResultDirectory, victim: Victim) -> str:
     """Returns the command that explains the time of a victim."""
-    return f"backwater why {shlex.quote(str(result.directory))} {victim.flow['id']}"
+    return f"backwater why {shlex.quote(str(result.directory))} {victim.name}"
+
+
+def call(victim: Victim) -> str:
+    """Returns the Python expression that explains the time of a victim."""
+    return f"result.why({victim.name.replace('.', ', message=')})"
 
 
 def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
@@ -211,7 +227,7 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
     are_known = any(victim.reasons for victim in victims)
     rows = [
         (
-            str(victim.flow["id"]),
+            victim.name,
             f"{victim.flow['src']} → {victim.flow['dst']}",
             *([_largest(victim), _blame(result, victim)] if are_known else [_shared_port(result, victim)]),
             style.size(victim.flow["bytes"]),

@@ -248,7 +248,7 @@ def test_signals_and_the_ports_that_they_blame_are_those_of_the_trace(runs: dict
     result, seen, named = runs[kind], Counter[str](), 0
     victims_of = {victim.flow["id"]: victim for victim in victims.slowest(result, FLOWS, recorded=result)}
     for flow in result.flows.iter_rows(named=True):
-        found, expected = signals_of(result, flow["id"]), _traced(result, flow)
+        found, expected = signals_of(result, flow), _traced(result, flow)
         seen.update(signal.kind for signal in found)
         delays = {signal.port: signal.waited_ps for signal in found if signal.waited_ps is not None}
         assert all(waited <= expected["delay", port] for port, waited in delays.items()), flow

@@ -144,6 +144,8 @@ def test_whole_files_and_their_heads(server: Server, result: Result) -> None:
         "//etc/passwd",
         "/page.html",
         "/runs/0/why/x",
+        "/runs/0/why/3.x",
+        "/runs/0/why/3.",
     ],
 )
 def test_other_files_cannot_be_read(server: Server, result: Result, path: str) -> None:
@@ -214,6 +216,10 @@ def test_the_explanation_is_that_of_the_command(server: Server, result: Result) 
     assert "".join(output.split()).startswith("".join("".join(found["sentences"]).split()))
     status, _, content = ask(server, "/runs/0/why/99")
     assert (status, b"no flow 99" in content) == (422, True)
+    status, _, content = ask(server, "/runs/0/why/3.0")
+    assert (status, json.loads(content)) == (200, found)
+    status, _, content = ask(server, "/runs/0/why/3.1")
+    assert (status, b"no message 1" in content) == (422, True)
 
 
 def test_missing_runs_are_404(server: Server) -> None:

@@ -176,9 +176,10 @@ def test_forgotten_roots_are_shown_as_unknown(tmp_path: Path) -> None:
 
 
 def test_flows_are_selected_by_number_or_by_hosts(victim: Result) -> None:
-    assert [find_flow(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [3, 3, 0]
+    assert [find_flow(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [(3, None), (3, 0), (0, 0)]
     for name, message in (
-        ("h2", "'h2' is not a flow: use a number, or two hosts such as h2->h5"),
+        ("h2", "'h2' is not a flow: use a number, a message of a connection such as 7.2, or two hosts such as h2->h5"),
+        ("3.x", "'3.x' is not a flow"),
         ("h5->h2", "has no flow from 'h5' to 'h2'"),
     ):
         with pytest.raises(ResultError, match=re.escape(message)):

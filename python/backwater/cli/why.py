@@ -24,7 +24,8 @@ def why(
         str | None,
         typer.Argument(
             metavar="FLOW",
-            help="Flow number, or two hosts, e.g. h2->h5, for the slowest flow between them.",
+            help="Flow number, message of a connection (7.2), or two hosts (h2->h5), for the slowest flow between "
+            "them.",
         ),
     ] = None,
     base: Base = Path(),
@@ -45,7 +46,8 @@ def why(
             if flow is None:
                 listed = _listed(result, threads, base, progress)
             else:
-                found = explaining.explain(result, explaining.find_flow(result, flow), threads, base, progress)
+                number, message = explaining.find_flow(result, flow)
+                found = explaining.explain(result, number, threads, base, progress, message=message)
         except _core.ScenarioError as error:
             console.diagnostics(error.diagnostics)
             refusal = f"the scenario of {directory} cannot be run again"

@@ -30,37 +30,40 @@ def explain(
     threads: int = 1,
     base_dir: str | Path = ".",
     progress: Callable[[RunProgress], None] | None = None,
+    *,
+    message: int | None = None,
 ) -> Explanation:
-    """Explains the time of a flow.
+    """Explains the time of a flow, or of a message of a connection.
 
     If the result lacks data (`probes.flows`, `probes.pauses`, events of the culprit ports), the scenario is run again
     until the flow ends.
 
     Args:
         result: The result of a run.
-        flow: Number of the flow.
+        flow: Number of the flow or connection.
         threads: Number of threads of a rerun.
         base_dir: Folder to which relative paths in the scenario refer.
         progress: Called about ten times a second during a rerun.
+        message: Number of the message. Needed if the connection carries several messages.
 
     Raises:
-        ResultError: If the flow does not exist.
+        ResultError: If the flow or message does not exist, or the message is not given.
         DiffersError: If the flow's completion differs in a rerun.
         ScenarioError: If the scenario cannot be run again.
         ValueError: If the number of threads is out of range.
     """
-    row = _row_of(result, flow)
+    row, name = _row_of(result, flow, message)
     again = Rerun(result, [row], threads, base_dir, progress)
-    source, waits = result, _waits_of(result, flow)
+    source, waits = result, _waits_of(result, row)
     if waits is None or (_roots(waits["completion"][0]) and not result.summary.scenario["probes"]["pauses"]):
         source = again.run({"flows": True, "pauses": True, "trace": None})
-        waits = _waits_of(source, flow)
+        waits = _waits_of(source, row)
         if waits is None:
-            raise DiffersError(f"flow {flow} does not start in a rerun: {again.may_differ}")
+            raise DiffersError(f"flow {name} does not start in a rerun: {again.may_differ}")
     end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
     steps = waits["completion"][0]
     closed = closed_periods(steps, row["start_ps"], row["class"], source.pauses, end)
-    signals = reasons.signals_of(source, flow)
+    signals = reasons.signals_of(source, row)
     windows = {("root", port): spans for port, spans in closed.items()}
     if is_limited_by_control(steps):
         largest = sorted(signals, key=lambda signal: -signal.share)[:_FEW]
@@ -69,6 +72,7 @@ def explain(
     culprits = {key: _culprits_of(result, row, steps, key[1], sent) for key, sent in left.items()}
     return Explanation(
         row,
+        name,
         end,
         steps,
         *waits["packets"],
@@ -103,37 +107,58 @@ def is_limited_by_control(steps: Sequence[Wait]) -> bool:
     return held > 0 and 100 * held >= sum(step.length_ps for step in steps)
 
 
-def find_flow(result: ResultDirectory, name: str) -> int:
-    """Returns the flow with a number, or the flow with the highest slowdown between two hosts (`h2->h5`).
+def find_flow(result: ResultDirectory, name: str) -> tuple[int, int | None]:
+    """Returns the numbers of a flow and of its message.
+
+    Args:
+        result: The result of a run.
+        name: Number of the flow (`7`, without a message), numbers of a connection and its message (`7.2`), or two hosts
+            (`h2->h5`), for the flow or message with the highest slowdown between them.
 
     Raises:
         ResultError: If the name is neither, or the hosts have no flow.
     """
     src, arrow, dst = (part.strip() for part in name.partition("->"))
     if not arrow:
-        if not name.isdecimal():
-            raise ResultError(f"{name!r} is not a flow: use a number, or two hosts such as h2->h5")
-        return int(name)
+        flow, dot, message = name.strip().partition(".")
+        if not flow.isdecimal() or (dot and not message.isdecimal()):
+            raise ResultError(
+                f"{name!r} is not a flow: use a number, a message of a connection such as 7.2, or two hosts such as "
+                "h2->h5"
+            )
+        return int(flow), int(message) if dot else None
     against_idle = tables.against_idle(result.summary.simulated_ps)
-    ids = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst).select(
-        pl.col("id").sort_by(against_idle, "id", descending=[True, False])
-    )
-    if ids.is_empty():
+    between = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst)
+    if between.is_empty():
         raise ResultError(f"{result.directory} has no flow from {src!r} to {dst!r}")
-    return int(ids.item(0, 0))
+    flow, message = between.select(
+        pl.col("id", "message").sort_by(against_idle, "id", "message", descending=[True, False, False])
+    ).row(0)
+    return flow, message
 
 
-def _row_of(result: ResultDirectory, flow: int) -> dict[str, Any]:
-    rows = result.flows.filter(pl.col("id") == flow).to_dicts()
-    if not rows:
-        started = style.counted(result.flows.height, "flow")
+def _row_of(result: ResultDirectory, flow: int, message: int | None) -> tuple[dict[str, Any], str]:
+    """Returns the row of a flow or message, and its name."""
+    of_flow = result.flows.filter(pl.col("id") == flow)
+    if of_flow.is_empty():
+        started = style.counted(result.flows["id"].n_unique(), "flow")
         raise ResultError(f"{result.directory} has no flow {flow}: {started} started, numbered from 0")
-    return rows[0]
+    if message is None and of_flow.height > 1:
+        raise ResultError(
+            f"flow {flow} is a connection with {of_flow.height:,} messages: name one of them, such as {flow}.0, or the "
+            f"hosts for the slowest of their messages, {of_flow['src'][0]}->{of_flow['dst'][0]}"
+        )
+    rows = of_flow if message is None else of_flow.filter(pl.col("message") == message)
+    if rows.is_empty():
+        sent = style.counted(of_flow.height, "message")
+        raise ResultError(f"flow {flow} has no message {message}: it carries {sent}, numbered from 0")
+    row = rows.row(0, named=True)
+    return row, f"{flow}.{row['message']}" if of_flow.height > 1 else f"{flow}"
 
 
-def _waits_of(result: ResultDirectory, flow: int) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
+def _waits_of(result: ResultDirectory, flow: Mapping[str, Any]) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
     """Returns the waits of a flow by part, each with the number of packets that it sums; None if not recorded."""
-    rows = result.waits.filter(pl.col("flow") == flow)
+    rows = reasons.of_flow(result.waits, flow)
     if rows.is_empty() or not reasons.are_recorded(result):
         return None
     parts = {}
@@ -258,8 +283,10 @@ def _is_covered(result: ResultDirectory, first: int, last: int) -> bool:
 def _culprits_of(
     result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]
 ) -> tuple[Culprit, ...]:
-    """Returns the flows whose data left a port, most bytes first."""
-    flows = {flow["id"]: flow for flow in result.flows.filter(pl.col("id").is_in(list(sent))).to_dicts()}
+    """Returns the flows and connections whose data left a port, most bytes first."""
+    # Messages of a connection have one path; the last of them may have an unknown path.
+    of_port = result.flows.filter(pl.col("id").is_in(list(sent))).unique("id", keep="first", maintain_order=True)
+    flows = {flow["id"]: flow for flow in of_port.to_dicts()}
     path = path_of(row, steps, result.topology)
     culprits = []
     for flow, count in sorted(sent.items(), key=lambda item: (-item[1], item[0])):

@@ -31,7 +31,7 @@ class Culprit:
     """Flow whose data left a root while the root kept the explained flow waiting.
 
     Attributes:
-        flow: Number of the flow.
+        flow: Number of the flow or connection.
         src: Sender.
         dst: Receiver.
         bytes: Bytes that left the root.
@@ -83,6 +83,7 @@ class Explanation:
 
     Attributes:
         flow: Its row of `flows.parquet`.
+        name: Number of the flow; for a message of a connection with several, also the message's number: `7.2`.
         end_ps: Completion time, or the end of the run.
         steps: Time of the completing packet from the flow's start on, in order of the path. The steps add up to
             `end_ps - start_ps`. For an incomplete flow, time of the packet that the receiver waits for; without such a
@@ -96,6 +97,7 @@ class Explanation:
     """
 
     flow: dict[str, Any]
+    name: str
     end_ps: int
     steps: tuple[Wait, ...]
     packets: tuple[Wait, ...]

@@ -67,10 +67,11 @@ class Rerun:
         return again
 
     def _check(self, row: dict[str, Any], again: ResultDirectory) -> None:
-        rows = again.flows.filter(pl.col("id") == row["id"]).to_dicts()
+        rows = again.flows.filter(pl.col("id") == row["id"], pl.col("message") == row["message"]).to_dicts()
         if not rows or any(rows[0][column] != row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")):
             before, now = _outcome(row), _outcome(*rows)
-            raise DiffersError(f"flow {row['id']} {before}, but {now} in a rerun: {self.may_differ}")
+            name = f"{row['id']}.{row['message']}" if row["message"] else row["id"]
+            raise DiffersError(f"flow {name} {before}, but {now} in a rerun: {self.may_differ}")
 
 
 def _outcome(row: dict[str, Any] | None = None) -> str:
