@@ -174,16 +174,18 @@ def _facts(facts: Sequence[Fact]) -> Table:
 
 
 def summary(result: ResultDirectory) -> RenderableType:
-    """Returns verdicts and costs, alarms, flow completion times, the main cause of PAUSE and the worst victim.
+    """Returns verdicts and costs, alarms, times of jobs and of flows, the main cause of PAUSE and the worst victim.
 
     Print it uncropped: it ends with a command for copying, which may exceed a line.
     """
     from backwater import victims  # noqa: PLC0415 - reads tables, which most commands do not
     from backwater.views import flows as views  # noqa: PLC0415 - as above
+    from backwater.views import jobs as of_jobs  # noqa: PLC0415 - as above
 
     sides = Table.grid(padding=(0, 6))
     sides.add_row(_facts(result.summary.verdicts()), _facts(result.summary.costs()))
     alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
+    jobs = of_jobs.jobs(result.jobs, result.summary.jobs)
     fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
     cause = victims.main_cause(result)
     causes = [Text(cause)] if cause else []
@@ -191,16 +193,17 @@ def summary(result: ResultDirectory) -> RenderableType:
         # The command must not be wrapped, so that it can be copied.
         command = Text(victims.command(result, victim), no_wrap=True, overflow="ignore")
         causes += [Text(victims.sentence(result, victim)), command]
-    return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct), *causes)
+    return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, [*jobs, *fct]), *causes)
 
 
 def as_json(result: ResultDirectory) -> str:
-    """Returns the summary and the flow completion times as JSON."""
+    """Returns the summary, and the times of jobs and of flows, as JSON."""
     from backwater import tables  # noqa: PLC0415 - as above
     from backwater.directory import read_summary  # noqa: PLC0415 - as above
 
     document = read_summary(result.directory)
     document["directory"] = str(result.directory)
+    document["job_times"] = tables.job_times(result.jobs).to_dicts()
     document["fct_by_size"] = tables.fct_by_size(result.flows).to_dicts()
     document["fct_by_role"] = tables.fct_by_role(result.flows).to_dicts()
     return json.dumps(document, indent=2, ensure_ascii=False)

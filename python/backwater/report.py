@@ -13,6 +13,7 @@ import polars as pl
 from backwater import node_style, notebook, plots, reasons, style, tables, vega, victims
 from backwater.vega import Spec
 from backwater.views import flows as views
+from backwater.views import jobs as of_jobs
 
 if TYPE_CHECKING:
     from backwater.compare.groups import Group, Grouped
@@ -39,16 +40,20 @@ def _wide(chart: Spec) -> Spec:
 
 
 def fragment(result: ResultDirectory) -> str:
-    """Returns verdicts, flow completion times, victims and causes as HTML without scripts."""
+    """Returns verdicts, times of jobs and of flows, victims and causes as HTML without scripts."""
     worst = victims.worst_victim(result)
-    victim = "" if worst is None else f"{victims.sentence(result, worst)} result.why({worst.flow['id']})"
+    victim = "" if worst is None else f"{victims.sentence(result, worst)} {victims.call(worst)}"
     picture, alt = "", ""
     if not tables.finished(result.flows).is_empty():
         chart = plots.slowdown_cdf(plots.by_tag(result.flows), "traffic")
         heading = chart["title"]
         picture, alt = vega.svg(chart), f"{heading['text']}: {heading['subtitle']}"
     return notebook.fragment(
-        [views.fct(result.flows), *views.fct_by_role(result.flows)],
+        [
+            *of_jobs.jobs(result.jobs, result.summary.jobs),
+            views.fct(result.flows),
+            *views.fct_by_role(result.flows),
+        ],
         title=result.summary.name,
         summary=result.summary,
         sentences=[sentence for sentence in (victims.main_cause(result), victim) if sentence],
@@ -74,6 +79,7 @@ def _run(label: str, result: ResultDirectory) -> dict[str, object]:
     return {
         "label": label,
         "summary": summary,
+        "jobs": [*of_jobs.jobs(result.jobs, summary.jobs), *of_jobs.slowest(result.jobs)],
         "fct": [views.fct(result.flows), *views.fct_by_role(result.flows)],
         "pauses": views.time_under_pause(result.flows),
         "worst": [victims.causes(result), victims.paused(result)],

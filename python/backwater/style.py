@@ -99,6 +99,16 @@ def ratio(number: float | None) -> str:
     return "–" if number is None else f"{number:.2f}"
 
 
+def share(number: float | None) -> str:
+    """Formats a share as a percentage with one decimal; a dash for None."""
+    return "–" if number is None else f"{number:.1%}"
+
+
+def gigabytes_per_second(bits_per_second: float | None) -> str:
+    """Formats a bit rate in GB/s with two decimals, as nccl-tests does; a dash for None."""
+    return "–" if bits_per_second is None else f"{bits_per_second / 8e9:,.2f}"
+
+
 def microseconds(value: float | None) -> str:
     """Formats a duration given in microseconds, to four digits; a dash for None."""
     if value is None:
