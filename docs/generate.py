@@ -27,7 +27,7 @@ from typing import Any
 import vl_convert
 
 from backwater import _core
-from backwater.compare.conditions import Condition, unit
+from backwater.compare.conditions import JOB_NAMES, Condition, unit
 from backwater.experiment.fields import Table
 from backwater.experiment.format.charts import CHARTS
 from backwater.experiment.measures.flows import FLOW_VALUES
@@ -74,6 +74,7 @@ runs](../guide/compare.md#conditions) has examples.
 
     condition  = measure comparison limit
     measure    = [ flows ":" ] value "." statistic | [ flows ":" ] "unfinished" | path
+               | "job:" name ":" value "." statistic | "job:" name ":unfinished"
     flows      = [ "role=" | "tag=" ] name
     comparison = "<" | "<=" | ">" | ">=" | "=" | "!="
     limit      = number [ unit ] | number "%" "of" group
@@ -86,11 +87,15 @@ percentage is checked for every group but the named one.
 
 * **flows**: a [role](../guide/results.md#roles) or a tag that selects the flows. If a name is the
   role of some flows and the tag of others, it needs `role=` or `tag=`.
-* **unfinished**: the number of flows of the measurement window that did not finish.
+* **unfinished**: the number of flows of the measurement window that did not finish, or the number
+  of iterations that some ranks of a job have not ended.
+* **job**: the tag of a [job](../guide/results.md#jobsparquet).
 * **limit**: a number without a unit is in the measure's unit. Units are those of scenarios:
-  `12 us`, `1.5 ms`, `20 KB`, `40 Gbps`. If a label is a number, it precedes the number of a column.
-* **Missing values** are errors, exit code 2: no run has such flows, no flow has finished (for a
-  percentile), or a run was interrupted or violated an invariant.
+  `12 us`, `1.5 ms`, `20 KB`, `40 Gbps`; and `40 GB/s`. If a label is a number, it precedes the
+  number of a column.
+* **Missing values** are errors, exit code 2: no run has such flows or such a job, no flow or
+  measured iteration has finished (for a percentile), or a run was interrupted or violated an
+  invariant.
 
 ## Values of flows
 
@@ -100,6 +105,15 @@ selected flows, finished or not, whose value is above 0.
 | value | unit |
 |---|---|
 VALUES
+
+## Values of jobs
+
+These are the values of the [measure `job`](measures.md#job), with `_` in place of `-`. The
+statistic `share` does not apply to them.
+
+| value | unit |
+|---|---|
+JOBS
 
 ## Paths
 
@@ -240,12 +254,12 @@ def _paragraph(description: str) -> str:
 def _conditions() -> str:
     """Returns the page of conditions, with the unit of every value and path."""
 
-    def rows(names: Iterable[str], suffix: str = "") -> str:
-        units = {name: unit(Condition.parse(f"{name}{suffix} > 1").measure) for name in names}
+    def rows(names: Iterable[str], suffix: str = "", prefix: str = "") -> str:
+        units = {name: unit(Condition.parse(f"{prefix}{name}{suffix} > 1").measure) for name in names}
         return "\n".join(f"| `{name}` | {of} |" for name, of in units.items())
 
-    values, paths = rows(FLOW_VALUES, ".mean"), rows(RUN_PATHS)
-    return CONDITIONS.replace("VALUES", values).replace("PATHS", paths)
+    values, jobs, paths = rows(FLOW_VALUES, ".mean"), rows(JOB_NAMES, ".mean", "job:a:"), rows(RUN_PATHS)
+    return CONDITIONS.replace("VALUES", values).replace("JOBS", jobs).replace("PATHS", paths)
 
 
 # Keys that many kinds share; they follow all others.

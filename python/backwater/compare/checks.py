@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from backwater import style, tables
 from backwater.compare.conditions import Condition, ConditionMeasure, unit
@@ -14,10 +15,12 @@ from backwater.compare.pooled import seed_list
 from backwater.directory import ResultDirectory
 from backwater.experiment.claims import Estimate
 from backwater.experiment.measures.flows import FlowMeasure, select
+from backwater.experiment.measures.jobs import UNFINISHED, JobMeasure
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.suggestion import suggestion
 from backwater.summary import RESULT_CODES
 
+_NO_JOBS: Final = 'jobs are parts of the traffic of kind = "collective" or "schedule"'
 # Statistics that need no finished flow.
 _WITHOUT_FINISHED = ("count", "share")
 
@@ -70,7 +73,8 @@ def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check
         are copies of the same runs.
 
     Raises:
-        ConditionError: If a group, role or tag is unknown, a value is missing, or a run was interrupted or is invalid.
+        ConditionError: If a group, role, tag or job is unknown, a value is missing, or a run was interrupted or is
+            invalid.
     """
     checks: list[Check] = []
     notes: list[str] = []
@@ -131,6 +135,12 @@ def _named(condition: Condition, grouped: Grouped) -> Group:
 def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> ConditionMeasure:
     """Returns the measure restricted to the condition's role or tag."""
     measure, name = condition.measure, condition.flows
+    if isinstance(measure, JobMeasure):
+        known_jobs = sorted({job.job for run in runs for job in run.summary.jobs})
+        if measure.job not in known_jobs:
+            hint = suggestion(measure.job, known_jobs) if known_jobs else _NO_JOBS
+            raise condition.error("job", f"no run has a job {measure.job!r}", hint)
+        return measure
     if name is None or isinstance(measure, RunMeasure):
         return measure
     flows = [tables.measured(run.flows) for run in runs]
@@ -147,7 +157,9 @@ def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> Co
             "flows", f"no run has flows with the {what} {name!r} in its measurement window", suggestion(name, known)
         )
     both = [measure.model_copy(update={kind: name}) for kind in kinds]
-    if len(both) > 1 and any(len({tuple(select(of, each)["id"]) for each in both}) > 1 for of in flows):
+    if len(both) > 1 and any(
+        len({tuple(select(of, each).select("id", "message").rows()) for each in both}) > 1 for of in flows
+    ):
         hint = f"write role={name}: or tag={name}:"
         raise condition.error("flows", f"{name!r} is both a role and a tag, which select different flows", hint)
     return both[0]
@@ -164,7 +176,10 @@ def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: R
         raise condition.error(
             "measure", f"{of} cannot be checked: {'; '.join(run.summary.alarms()) or run.summary.ending()}"
         )
-    if not isinstance(measure, RunMeasure):
+    if isinstance(measure, JobMeasure):
+        if missing := _missing(measure, run):
+            raise condition.error("measure", f"{of} has no value: {missing}")
+    elif not isinstance(measure, RunMeasure):
         chosen = select(run.flows, measure)
         if chosen.is_empty():
             raise condition.error("measure", f"{of} has no value: its measurement window has no such flows")
@@ -176,3 +191,17 @@ def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: R
     if found is None or not math.isfinite(found):
         raise condition.error("measure", f"{of} has no value: the measure is {'missing' if found is None else found}")
     return found
+
+
+def _missing(measure: JobMeasure, run: ResultDirectory) -> str:
+    """Returns the reason why a run has no value for a measure of a job; empty if the run may have one."""
+    if all(job.job != measure.job for job in run.summary.jobs):
+        return f"it has no job {measure.job!r}"
+    if measure.value == UNFINISHED or measure.stat == "count" or not measure.values(run).is_empty():
+        return ""
+    if (
+        measure.value in {"busbw", "algbw"}
+        and not measure.model_copy(update={"value": "iteration-time"}).values(run).is_empty()
+    ):
+        return f"job {measure.job!r} is a schedule, which has no bandwidth"
+    return f"no measured iteration of job {measure.job!r} has ended"

@@ -7,18 +7,19 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 import pydantic
 
 from backwater import units
 from backwater.experiment.measures.flows import FLOW_VALUES, FlowMeasure, UnfinishedMeasure
+from backwater.experiment.measures.jobs import JOB_VALUES, JobMeasure
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.suggestion import suggestion
 from backwater.summary import RUN_PATHS
 
 _CONDITION: Final = re.compile(
-    r"\s*(?:(?:(?P<kind>role|tag)=)?(?P<flows>[^:<>=!]*):)?\s*(?P<measure>[^:<>=!]*?)\s*"
+    r"\s*(?:job\s*:(?P<job>[^:<>=!]*):|(?:(?P<kind>role|tag)=)?(?P<flows>[^:<>=!]*):)?\s*(?P<measure>[^:<>=!]*?)\s*"
     r"(?P<comparison>[<>=!]+)\s*(?P<limit>.*?)\s*",
     re.DOTALL,
 )
@@ -32,20 +33,31 @@ _COMPARISONS: Final[Mapping[str, tuple[Callable[[float, float], bool], str]]] = 
     "=": (operator.eq, "exactly"),
     "!=": (operator.ne, "not"),
 }
+
+
 # Parser of a quantity, and its divisor, by the unit of the measure.
+def _bytes_per_second(text: str) -> int:
+    """Parses a rate in bytes per second (`40 GB/s`), or a bit rate (`320 Gbps`), which is divided by 8."""
+    size, slash, unit = text.strip().rpartition("/")
+    return units.size(size) if slash and unit == "s" and size.endswith("B") else units.bits_per_second(text) // 8
+
+
 _QUANTITIES: Final[Mapping[str, tuple[Callable[[str], int], float]]] = {
     "µs": (units.picoseconds, 1e6),
     "s": (units.picoseconds, 1e12),
     "B": (units.size, 1),
     "Gb/s": (units.bits_per_second, 1e9),
+    "GB/s": (_bytes_per_second, 1e9),
 }
 # Units of numbers of run.json by the end of their path. Experiments show these numbers without a
 # unit.
 _RUN_UNITS: Final = {"bytes": "B", "seconds": "s"}
 _UNFINISHED: Final = "unfinished"
+# Values of iterations of jobs: names in conditions, and in experiments.
+JOB_NAMES: Final = {value.replace("-", "_"): value for value in JOB_VALUES}
 
-ConditionMeasure = FlowMeasure | UnfinishedMeasure | RunMeasure
-Part = Literal["flows", "measure", "comparison", "limit"]
+ConditionMeasure = FlowMeasure | UnfinishedMeasure | JobMeasure | RunMeasure
+Part = Literal["job", "flows", "measure", "comparison", "limit"]
 
 
 class ConditionError(ValueError):
@@ -97,7 +109,10 @@ class Condition:
         if (comparison := found["comparison"]) not in _COMPARISONS:
             message = f"{comparison} is not a comparison"
             raise ConditionError(text, spans["comparison"], message, f"allowed: {', '.join(_COMPARISONS)}")
-        measure = _measure(text, spans["measure"], found["measure"])
+        if (job := found["job"]) is not None:
+            measure: ConditionMeasure = _job_measure(text, spans, job.strip(), found["measure"])
+        else:
+            measure = _measure(text, spans["measure"], found["measure"])
         flows = None if found["flows"] is None else found["flows"].strip()
         if flows is not None and isinstance(measure, RunMeasure):
             message = f"{measure.path} is a number of the whole run, not of flows"
@@ -134,7 +149,23 @@ def unit(measure: ConditionMeasure) -> str:
     return known
 
 
-def _measure(text: str, span: tuple[int, int], name: str) -> ConditionMeasure:
+def _job_measure(text: str, spans: Mapping[Part, tuple[int, int]], job: str, name: str) -> JobMeasure:
+    """Returns the measure of a job: `job:JOB:VALUE.STATISTIC`, `job:JOB:unfinished`."""
+    span = spans["measure"]
+    if not job:
+        raise ConditionError(text, spans["job"], "a job is missing", "for example: job:NAME:iteration_time.max")
+    if name == _UNFINISHED:
+        return JobMeasure(kind="job", job=job, value=_UNFINISHED)
+    value, _, statistic = name.partition(".")
+    if value not in JOB_NAMES:
+        message = f"unknown measure of a job {name!r}" if name else "the measure is missing"
+        of_jobs = [*(f"{each}.{statistic or 'STATISTIC'}" for each in JOB_NAMES), _UNFINISHED]
+        raise ConditionError(text, span, message, suggestion(name, of_jobs))
+    measured = JOB_NAMES[value]
+    return _of_statistic(text, span, name, lambda stat: JobMeasure(kind="job", job=job, value=measured, stat=stat))
+
+
+def _measure(text: str, span: tuple[int, int], name: str) -> FlowMeasure | UnfinishedMeasure | RunMeasure:
     paths = RUN_PATHS
     if name == _UNFINISHED:
         return UnfinishedMeasure(kind="unfinished")
@@ -144,16 +175,28 @@ def _measure(text: str, span: tuple[int, int], name: str) -> ConditionMeasure:
         except pydantic.ValidationError:
             message = f"{name} is not a counter: names of counters have lowercase letters and _"
             raise ConditionError(text, span, message, "for example: counters.merge_frames") from None
-    value, dot, statistic = name.partition(".")
+    value, _, statistic = name.partition(".")
+    if value in JOB_NAMES:
+        message = f"{value} is a value of jobs"
+        raise ConditionError(text, span, message, f"for example: job:NAME:{value}.{statistic or 'mean'}")
     if value not in FLOW_VALUES:
         of_flows = [f"{each}.{statistic or 'STATISTIC'}" for each in FLOW_VALUES]
         message = f"unknown measure {name!r}" if name else "the measure is missing"
         raise ConditionError(text, span, message, suggestion(name, [*of_flows, _UNFINISHED, *paths, "counters.NAME"]))
+    return _of_statistic(text, span, name, lambda stat: FlowMeasure(kind="flows", value=value, stat=stat))
+
+
+_WithStatistic = TypeVar("_WithStatistic", FlowMeasure, JobMeasure)
+
+
+def _of_statistic(text: str, span: tuple[int, int], name: str, made: Callable[[str], _WithStatistic]) -> _WithStatistic:
+    """Returns the measure `VALUE.STATISTIC`, which `made` makes from the statistic."""
+    value, dot, statistic = name.partition(".")
     statistics = (span[0] + len(value) + len(dot), span[1])
     if not dot:
         raise ConditionError(text, span, f"{value} needs a statistic", f"for example: {value}.p99 or {value}.mean")
     try:
-        return FlowMeasure(kind="flows", value=value, stat=statistic)
+        return made(statistic)
     except pydantic.ValidationError as error:
         allowed = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise ConditionError(text, statistics, f"unknown statistic {statistic!r}: it {allowed}") from None

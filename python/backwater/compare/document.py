@@ -10,7 +10,7 @@ from typing import Any
 from backwater.compare.checks import Check
 from backwater.compare.conditions import unit
 from backwater.compare.groups import Group, Grouped
-from backwater.compare.samples import BY_ROLE, BY_SIZE, Sample, of_flows, of_runs
+from backwater.compare.samples import BY_JOB, BY_ROLE, BY_SIZE, JOB_STATISTICS, Sample, of_kinds, of_runs
 
 
 def as_json(grouped: Grouped, checks: Sequence[Check], notes: Sequence[str]) -> str:
@@ -43,12 +43,16 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _statistics(grouped: Grouped) -> Iterator[dict[str, Any]]:
-    """Yields statistics of flows, by tag and size and by role, and of whole runs."""
+    """Yields statistics of flows, by tag and size and by role, of jobs, and of whole runs."""
     for by, keys in (("by_size", [*BY_SIZE]), ("by_role", [*BY_ROLE])):
         frames = [getattr(group, by) for group in grouped.groups]
         for column in frames[0][0].drop(keys).columns:
-            for kind, samples in of_flows(frames, keys, column):
+            for kind, samples in of_kinds(frames, keys, column):
                 yield {"of": "flows", "statistic": column, **dict(zip(keys, kind, strict=True))} | _samples(samples)
+    of_jobs = [group.by_job for group in grouped.groups]
+    for column in (*JOB_STATISTICS, "max_us", "algbw_bps"):
+        for (job,), samples in of_kinds(of_jobs, [*BY_JOB], column):
+            yield {"of": "jobs", "statistic": column, "job": job} | _samples(samples)
     for path, samples in of_runs(grouped):
         yield {"of": "run", "statistic": path} | _samples(samples)
 

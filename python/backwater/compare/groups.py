@@ -105,6 +105,11 @@ class Group:
         """Flow completion times of each run by role: `tables.fct_by_role`."""
         return [tables.fct_by_role(run.flows) for run in self.runs]
 
+    @cached_property
+    def by_job(self) -> list[pl.DataFrame]:
+        """Times of iterations of each run by job: `tables.job_times`."""
+        return [tables.job_times(run.jobs) for run in self.runs]
+
 
 @dataclass(frozen=True)
 class Grouped:

@@ -20,9 +20,16 @@ FLOW_STATISTICS: Final = {
     "slowdown_p50": "Median slowdown",
     "slowdown_p99": "99th percentile of the slowdown",
 }
-# Columns that name a kind of flows, with their headers.
+# Statistics of iterations of jobs, likewise.
+JOB_STATISTICS: Final = {
+    "mean_us": "Mean time of an iteration (µs)",
+    "busbw_bps": "Mean bus bandwidth (GB/s)",
+    "bound_share": "Mean share of the lower bound",
+}
+# Columns that name a kind of flows, or a job, with their headers.
 BY_SIZE: Final = {"tag": "traffic", "size": "flow size"}
 BY_ROLE: Final = {"role": "role"}
+BY_JOB: Final = {"job": "job"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Sample:
     """A statistic of each run of a group.
 
     Attributes:
-        values: Values in the order of seeds; None for a run in which no such flow has finished.
+        values: Values in the order of seeds; None for a run in which no such flow or iteration has finished.
     """
 
     values: Sequence[float | None]
@@ -46,10 +53,10 @@ class Sample:
         return Estimate.of(self.known) if self.known else None
 
 
-def of_flows(
+def of_kinds(
     frames: Sequence[Sequence[pl.DataFrame]], keys: Sequence[str], column: str
 ) -> Iterator[tuple[tuple[str, ...], list[Sample]]]:
-    """Yields the name of each kind of flows, with a sample for each group.
+    """Yields the name of each kind of flows or of each job, with a sample for each group.
 
     Args:
         frames: Statistics of each run, by group.

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 import polars as pl
 
 from backwater import style
 from backwater.compare import pooled
 from backwater.compare.groups import Grouped
-from backwater.compare.samples import BY_ROLE, BY_SIZE, FLOW_STATISTICS, Sample, of_flows
+from backwater.compare.samples import BY_JOB, BY_ROLE, BY_SIZE, FLOW_STATISTICS, JOB_STATISTICS, Sample, of_kinds
 from backwater.scenario_diff import canonical, text
 from backwater.views.view import View
 
+# Formats of statistics by the end of their name.
+_FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
+    "us": style.microseconds,
+    "p50": style.ratio,
+    "p99": style.ratio,
+    "bps": style.gigabytes_per_second,
+    "share": style.share,
+}
+
 
 def comparison(grouped: Grouped) -> list[View]:
-    """Returns verdicts and costs, then a table per statistic of flow completion times, with a column per group."""
+    """Returns verdicts and costs, then a table per statistic of jobs and of flows, with a column per group."""
     facts = [{fact.label: fact.value for fact in (*group.verdicts(), *group.costs())} for group in grouped.groups]
     # Collect the labels of all groups, because they depend on the mechanisms.
     labels = dict.fromkeys(label for column in facts for label in column)
     rows = [(label, *(column.get(label, "") for column in facts)) for label in labels]
     views = [View("Runs", ("", *grouped.headers), rows, note="" if grouped.are_single else pooled.NOTE)]
-    by_size, by_role = ([getattr(group, by) for group in grouped.groups] for by in ("by_size", "by_role"))
+    by_size, by_role, by_job = (
+        [getattr(group, by) for group in grouped.groups] for by in ("by_size", "by_role", "by_job")
+    )
+    for column, title in JOB_STATISTICS.items():
+        if any(frame.height for frames in by_job for frame in frames):
+            views.append(_compared(grouped, by_job, column, title, BY_JOB))
     for column, title in FLOW_STATISTICS.items():
         views.append(_compared(grouped, by_size, column, title, BY_SIZE))
         if any(frame.height for frames in by_role for frame in frames):
@@ -33,8 +48,8 @@ def _compared(
     grouped: Grouped, frames: Sequence[Sequence[pl.DataFrame]], column: str, title: str, kinds: Mapping[str, str]
 ) -> View:
     """Returns a statistic with a column per group; `kinds` maps the key columns to their headers."""
-    write = style.microseconds if column.endswith("_us") else style.ratio
-    rows = [(*kind, *_with_change(samples, write)) for kind, samples in of_flows(frames, [*kinds], column)]
+    write = _FORMATS[column.rpartition("_")[2]]
+    rows = [(*kind, *_with_change(samples, write)) for kind, samples in of_kinds(frames, [*kinds], column)]
     return View(title, (*kinds.values(), *grouped.headers), rows, text_columns=len(kinds))
 
 

@@ -100,6 +100,9 @@ def parse(path: Path, model: type[AnyTable]) -> tuple[AnyTable, _core.Document]:
 
 # --- Checks of measures and charts against a scenario
 
+# Kinds of traffic that are jobs.
+_JOB_KINDS: Final = frozenset(("collective", "schedule"))
+
 
 def _selections(content: Content) -> Iterator[tuple[Keys, Selection]]:
     """Yields the selections of measures and charts with their paths."""
@@ -117,12 +120,15 @@ def check_selections(content: Content, scenario: Scenario, resolved: Mapping[str
     """Yields diagnostics of probes, nodes and traffic that measures and charts need, but the scenario lacks."""
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
+    jobs = {part["tag"] or part["kind"] for part in traffic if part["kind"] in _JOB_KINDS}
     topology = _topology(scenario.plan.topology())
     for path, selection in _selections(content):
         for message in selection.missing_data(probes):
             yield Diagnostic(path, message)
         if (tag := getattr(selection, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "tag", tag, sorted(tags))
+        if (job := getattr(selection, "job", None)) is not None:
+            yield from _unknown((*path, "job"), "job", job, sorted(jobs))
         yield from _unknown_nodes(path, selection, topology)
 
 

@@ -11,6 +11,7 @@ from backwater.experiment.measures import (  # noqa: F401 - see above
     analysis,
     flows,
     ingress,
+    jobs,
     load_balancers,
     pauses,
     queues,

@@ -27,7 +27,7 @@ class Selection(Table):
     """A part of a run.
 
     Fields with these names are checked against the scenario: `src`, `dst` and `hosts` name hosts; `nodes` and `by`
-    switches; `ports` egress ports; `layer` a layer of switches; `tag` a part of the traffic.
+    switches; `ports` egress ports; `layer` a layer of switches; `tag` a part of the traffic; `job` a job.
 
     Attributes:
         needs: Data that the scenario's probes must record: `samples`, `goodput`, `paths`, `pauses`, `ingress`.
