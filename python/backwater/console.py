@@ -214,22 +214,35 @@ def _print_line(line: str | None) -> None:
         err.print(Text(line), soft_wrap=True)
 
 
-def _simulated(state: _core.RunProgress) -> str:
+def _simulated(state: _core.RunProgress, has_known_end: bool) -> str:
     now = style.duration(state.time_ps)
+    if not has_known_end:
+        return now
     return f"{now} of {style.duration(state.end_ps)}" if state.time_ps < state.end_ps else f"{now}, draining"
 
 
 @contextmanager
 def progress(
-    quiet: bool, clock: Callable[[], float] = time.monotonic
+    quiet: bool, clock: Callable[[], float] = time.monotonic, *, has_known_end: bool = True
 ) -> Iterator[Callable[[_core.RunProgress], None] | None]:
-    """Shows progress of a run on standard error: a bar on a terminal, otherwise occasional lines."""
+    """Shows progress of a run on standard error: a bar on a terminal, otherwise occasional lines.
+
+    Args:
+        quiet: True to show nothing.
+        clock: Wall-clock time in seconds.
+        has_known_end: False for a run that ends with its jobs. Its progress has no share and no remaining time.
+    """
     if quiet:
         yield None
         return
     if not err.is_terminal:
         log = ProgressLog(clock)
-        yield lambda state: _print_line(log.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
+
+        def write(state: _core.RunProgress) -> None:
+            total = state.end_ps if has_known_end else 0
+            _print_line(log.line(f"simulated {_simulated(state, has_known_end)}", state.time_ps, total))
+
+        yield write
         return
     from rich import progress as bars  # noqa: PLC0415 - slow to import, and for terminals alone
 
@@ -242,14 +255,15 @@ def progress(
         bars.TimeRemainingColumn(compact=True),
     )
     with bars.Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("", total=1.0, time="building the network", speed="", flows="", paused="")
+        total = 1.0 if has_known_end else None
+        task = bar.add_task("", total=total, time="building the network", speed="", flows="", paused="")
 
         def show(state: _core.RunProgress) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
             bar.update(
                 task,
                 completed=state.time_ps / max(state.end_ps, 1),
-                time=_simulated(state),
+                time=_simulated(state, has_known_end),
                 speed=f"{style.count(state.events / elapsed)} events/s" if elapsed else "",
                 flows=style.counted(state.live_flows, "live flow"),
                 paused=style.counted(state.paused_ports, "paused port"),

@@ -69,9 +69,9 @@ def test_long_times_are_in_hours(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "after 60 min: 1 of 5 runs (20 %); about 4 h left\n"
 
 
-def simulated(quiet: bool, *reports: tuple[float, int]) -> None:
+def simulated(quiet: bool, *reports: tuple[float, int], has_known_end: bool = True) -> None:
     clock = Clock()
-    with console.progress(quiet, clock) as tell:
+    with console.progress(quiet, clock, has_known_end=has_known_end) as tell:
         for second, time_ps in reports:
             clock.now = 1000 + second
             if tell is not None:
@@ -84,6 +84,19 @@ def test_a_run_reports_the_simulated_time(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == (
         "after 10 s: simulated 2 ms of 5 ms (40 %); about 15 s left\nafter 21 s: simulated 6 ms, draining\n"
     )
+
+
+def test_a_run_that_ends_with_its_jobs_has_no_remaining_time(capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(False, (0, 0), (10, 2 * MS), (21, 3 * MS), has_known_end=False)
+    assert capsys.readouterr().err == "after 10 s: simulated 2 ms\nafter 21 s: simulated 3 ms\n"
+
+
+def test_a_terminal_shows_no_share_of_a_run_that_ends_with_its_jobs(terminal: io.StringIO) -> None:
+    simulated(False, (0, 0), (1, 2 * MS), has_known_end=False)
+    shown = terminal.getvalue()
+    assert "2 ms" in shown
+    assert "40%" not in shown
+    assert "of 5 ms" not in shown
 
 
 @pytest.mark.parametrize(

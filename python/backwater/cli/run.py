@@ -73,7 +73,8 @@ def run(
         console.notes(scenario.notes)
     directory = output or _next_directory(scenario.name)
     with _prepared(directory, force):
-        with console.progress(silent) as progress:
+        has_known_end = scenario.resolved()["run"]["until"] != "jobs"
+        with console.progress(silent, has_known_end=has_known_end) as progress:
             try:
                 result, _ = simulation.simulate(scenario, directory, threads, progress)
             except ValueError as error:
