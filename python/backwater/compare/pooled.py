@@ -29,6 +29,6 @@ def _number(value: float) -> str:
 
 
 NOTE = (
-    "Over several runs: drops, unfinished flows, CPU and wall time are sums; memory and added queues are maxima; all "
-    "other numbers are means with 95 % confidence intervals."
+    "Over several runs: drops, unfinished flows and jobs, undelivered bytes, CPU and wall time are sums; memory and "
+    "added queues are maxima; all other numbers are means with 95 % confidence intervals."
 )
