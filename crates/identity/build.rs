@@ -14,9 +14,10 @@ use std::process::Command;
 const ROOT: &str = "../..";
 /// Folders below [`ROOT`] that determine the results of a run. Stored results remain valid if a
 /// commit changes only other files.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "crates/engine/src",
     "crates/fabric/src",
+    "crates/jobs/src",
     "crates/scenario/src",
     "crates/columns/src",
     "crates/runner/src",

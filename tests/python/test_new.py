@@ -66,7 +66,7 @@ def test_the_default_experiment_template_can_be_swept_and_reproduced(here: Path)
     for command in printed(outcome.stdout):
         done = command_line(*command, code=0)
         words = " ".join(done.stdout.split())
-        assert "12 completed; 0 packets dropped" in words or "1 reached" in words
+        assert "18 completed; 0 packets dropped" in words or "1 reached" in words
     for scale in experiment.content.scales:
         experiment.plan(scale, experiment.points(scale))
 
