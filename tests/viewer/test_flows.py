@@ -8,18 +8,22 @@ import pytest
 
 from backwater import victims
 from backwater.exports import export
+from backwater.tables import flow_names
 from traced import of_ports
 from viewing import LARGE, Opened, Runs
 
 
-@pytest.mark.parametrize("name", ["readme", "bcube"])
+@pytest.mark.parametrize("name", ["readme", "bcube", "ring"])
 def test_steps_match_the_waits(opened: Opened, runs: Runs, name: str) -> None:
     result, draw = runs[name], random.Random(1)
     viewer = opened(name)
-    for number in draw.sample(result.flows["id"].to_list(), min(4, result.flows.height)):
-        (row,) = result.flows.filter(id=number).to_dicts()
-        viewer.show(view="flow", flow=number)
-        waits = result.waits.filter(pl.col("flow") == number, pl.col("of") == "completion").sort("step")
+    rows = result.flows.with_columns(name=flow_names(result.flows)).to_dicts()
+    for row in draw.sample(rows, min(4, len(rows))):
+        viewer.show(view="flow", flow=row["name"])
+        assert viewer.page.locator("h2[data-flow]").get_attribute("data-flow") == row["name"]
+        waits = result.waits.filter(
+            pl.col("flow") == row["id"], pl.col("message") == row["message"], pl.col("of") == "completion"
+        ).sort("step")
         expected, now = [], row["start_ps"]
         for wait in waits.to_dicts():
             cause = "" if wait["cause_node"] is None else f"{wait['cause_node']}:{wait['cause_port']}"

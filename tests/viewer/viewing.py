@@ -31,6 +31,17 @@ BCUBE: Final[dict[str, Any]] = {
         {"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.2},
     ],
 }
+# Connections carry several messages, one after another.
+RING: Final[dict[str, Any]] = {
+    "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4},
+    "run": {"until": "jobs"},
+    "congestion_control": {"kind": "none"},
+    "probes": {"flows": True, "trace": {}},
+    "traffic": [
+        {"kind": "collective", "operation": "all-reduce", "bytes": "400 KB", "repeat": 2},
+        {"kind": "collective", "operation": "all-to-all", "bytes": "80 KB", "window": 2, "tag": "experts"},
+    ],
+}
 # The congestion tree has more branches than the page lists.
 STAR: Final[dict[str, Any]] = {
     "topology": {"kind": "star", "hosts": 300},
@@ -76,6 +87,7 @@ SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
     "narrow": lambda: Scenario.from_dict(README | {"network": {"framing": "hpcc-ns3"}}, name="narrow"),
     "marked": lambda: Scenario.from_dict(README | {"congestion_control": {"kind": "dcqcn"}}, name="marked"),
     "star": lambda: Scenario.from_dict(STAR, name="star"),
+    "ring": lambda: Scenario.from_dict(RING, name="ring"),
     "failing": lambda: Scenario.load(ROOT / "scenarios" / "link-failure.toml"),
 }
 

@@ -14,7 +14,7 @@ describe("addresses", () => {
       time: 2_000_000,
       node: "a b/ü&=#",
       port: "leaf1:Ethernet0",
-      flow: 3,
+      flow: "3.2",
       pause: { queue: 3, start: 1_234 },
       order: "slowdown",
     });
@@ -25,7 +25,7 @@ describe("addresses", () => {
     const store = new Store(known, read("#view=flow&flow=3&from=0&to=509700000&t=12000000&port=leaf1:0"));
     expect(store.state).toMatchObject({
       view: "flow",
-      flow: 3,
+      flow: "3.2",
       from: 0,
       to: 509_700_000,
       time: 12_000_000,

@@ -22,7 +22,8 @@ export function read(hash: string): Partial<State> {
   if (time !== null) found.time = time;
   found.node = fields.get("node");
   found.port = fields.get("port");
-  found.flow = whole(fields.get("flow"));
+  const flow = fields.get("flow") ?? "";
+  found.flow = /^\d{1,10}(\.\d{1,10})?$/.test(flow) ? flow : null;
   const [queue, start] = (fields.get("pause") ?? "").split("@").map((part) => whole(part));
   found.pause = queue != null && start != null ? { queue, start } : null;
   found.order = fields.get("order") === "slowdown" ? "slowdown" : "blocked";

@@ -47,6 +47,7 @@ const TERMS: Record<string, string> = {
   serialisation: "term-wire",
   propagation: "term-link",
   forwarding: "term-forward",
+  "earlier-message": "term-order",
   sending: "term-wire",
   resending: "term-order",
   unanswered: "term-quiet",

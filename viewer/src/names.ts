@@ -20,8 +20,12 @@ export function shortName(topology: Topology, port: number): string {
   return found.name.startsWith(`${name}:`) ? found.name.slice(name.length + 1) : found.name;
 }
 
-export const flowName = (topology: Topology, flow: Flow | Victim): string =>
+/** Ends of a flow, such as `h1 → h2`. */
+export const flowEnds = (topology: Topology, flow: Flow | Victim): string =>
   `${nodeName(topology, flow.src)} → ${nodeName(topology, flow.dst)}`;
+
+/** Number of the flow or connection that a flow's name such as `7` or a message's name such as `7.2` contains. */
+export const flowNumber = (name: string): number => Number.parseInt(name, 10);
 
 /** Name of a queue; queues 0 to 7 are those of the classes. */
 export const queueName = (queue: number): string => (queue < 8 ? `class ${queue}` : `queue ${queue}`);

@@ -3,7 +3,7 @@
 import type { Data } from "./data/run";
 import type { Flow } from "./data/model";
 import { duration, ratio, size } from "./format";
-import { flowName, portTitle } from "./names";
+import { flowEnds, portTitle } from "./names";
 import { type State, around } from "./state";
 
 export interface Hit {
@@ -47,11 +47,11 @@ export function named({ topology }: Data, text: string): Hit[] {
     .map(({ hit }) => hit);
 }
 
-/** Returns the flows of a flow number, a host or a pair of hosts. */
+/** Returns the flows of a name, a host or a pair of hosts. */
 export async function flows(data: Data, text: string): Promise<Hit[]> {
-  const number = /^\s*(?:flow\s*)?#?(\d{1,10})\s*$/i.exec(text);
-  if (number) {
-    const detail = await data.flow(Number(number[1]));
+  const name = /^\s*(?:flow\s*)?#?(\d{1,10}(?:\.\d{1,10})?)\s*$/i.exec(text)?.[1];
+  if (name !== undefined) {
+    const detail = await data.flow(name);
     return detail ? [hitOf(data, detail.flow)] : [];
   }
   const { topology } = data;
@@ -81,8 +81,8 @@ function hitOf(data: Data, flow: Flow): Hit {
   const end = flow.finish ?? data.info.end;
   return {
     kind: "flow",
-    text: `flow ${flow.id}`,
-    detail: [flowName(data.topology, flow), bytes, duration(end - flow.start), pace].join(", "),
-    change: { view: "flow", flow: flow.id, ...around(flow.start, end) },
+    text: `flow ${flow.name}`,
+    detail: [flowEnds(data.topology, flow), bytes, duration(end - flow.start), pace].join(", "),
+    change: { view: "flow", flow: flow.name, ...around(flow.start, end) },
   };
 }

@@ -24,7 +24,8 @@ export interface State {
   time: number;
   node: string | null;
   port: string | null;
-  flow: number | null;
+  /** Name of a flow or message. */
+  flow: string | null;
   pause: PauseKey | null;
   order: VictimOrder;
 }

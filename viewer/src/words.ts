@@ -4,6 +4,7 @@ const REASONS: Record<string, string> = {
   serialisation: "serialisation",
   propagation: "propagation",
   forwarding: "forwarding in the server",
+  "earlier-message": "sending earlier messages of the connection",
   sending: "sending new data of the flow",
   resending: "retransmitting data of the flow",
   unanswered: "all data sent, waiting for an ACK, a NACK or a timer",

@@ -58,7 +58,7 @@ pub(crate) fn bytes(sent: &Sent<'_>, run: &Run) -> Vec<u8> {
         "pfc" => pfc(sent),
         "notice" => padded(ethernet(mac(peer), mac(sent.port), EXPERIMENTAL, sent.header.unwrap_or_default())),
         "data" | "ack" | "nack" | "cnp" => {
-            let flow = run.flows.get(&sent.flow).copied();
+            let flow = run.flows.get(&sent.flow);
             let packet = packet(&content(sent, flow, run.mtu), sent.flow, &mac(peer), &mac(sent.port));
             match sent.header {
                 // The header precedes the IPv4 header.
@@ -105,7 +105,7 @@ fn pfc(sent: &Sent<'_>) -> Vec<u8> {
     padded(ethernet(LINK_LOCAL, mac(sent.port), MAC_CONTROL, &rest))
 }
 
-fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
+fn content(sent: &Sent<'_>, flow: Option<&Flow>, mtu: u64) -> Content {
     let (src, dst) = flow.map_or((0, 0), |flow| (flow.src, flow.dst));
     // A class uses the code point of its class selector (RFC 2474).
     let dscp = sent.class << 3;
@@ -121,10 +121,11 @@ fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
         "nack" => answer(0x11, sent.psn, aeth(0x60)),
         "cnp" => Content { dscp: CNP_DSCP, ..answer(CNP, 0, vec![0; 16]) },
         _ => {
-            let bytes = flow.and_then(|flow| flow.bytes);
-            let before = u64::from(sent.psn) * mtu;
+            let message = flow.and_then(|flow| flow.message_of(sent.psn));
+            let (first, bytes) = message.map_or((0, None), |message| (message.first, message.bytes));
+            let before = u64::from(sent.psn - first) * mtu;
             let payload = bytes.map_or(mtu, |bytes| bytes.saturating_sub(before).min(mtu));
-            let (is_first, is_last) = (sent.psn == 0, bytes.is_some_and(|bytes| before + payload >= bytes));
+            let (is_first, is_last) = (sent.psn == first, bytes.is_some_and(|bytes| before + payload >= bytes));
             // Opcodes are those of RDMA WRITE: first, middle, last and only.
             let opcode = match (is_first, is_last) {
                 (true, false) => 0x06,
@@ -202,7 +203,7 @@ fn icrc(ip: &[u8], udp: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Link;
+    use crate::run::{Link, Message};
     use std::collections::BTreeMap;
 
     fn hex(text: &str) -> Vec<u8> {
@@ -213,7 +214,8 @@ mod tests {
     fn run() -> Run {
         let links =
             BTreeMap::from([((0, 0), Link { to: (1, 2), rate_bps: 1 }), ((1, 2), Link { to: (0, 0), rate_bps: 1 })]);
-        let flow = Flow { src: 0, dst: 3, bytes: Some(2500), start_ps: 0, finish_ps: None };
+        let message = Message { number: 0, first: 0, bytes: Some(2500), start_ps: 0, finish_ps: None };
+        let flow = Flow { src: 0, dst: 3, messages: vec![message] };
         Run::of_parts(links, BTreeMap::from([(0xd0, flow)]), 1024)
     }
 
@@ -262,6 +264,19 @@ mod tests {
         // The RETH contains the length of the message.
         assert_eq!(frames[0][66..70], 2500u32.to_be_bytes());
         assert_eq!(frames[2][50] & 0x80, 0x80);
+    }
+
+    /// Messages of 2500 and 1500 bytes have three packets and two.
+    #[test]
+    fn data_packets_are_writes_of_their_message() {
+        let mut run = run();
+        let second = Message { number: 1, first: 3, bytes: Some(1500), start_ps: 0, finish_ps: None };
+        run.flows.entry(0xd0).and_modify(|flow| flow.messages.push(second));
+        let frames = [2, 3, 4].map(|psn| bytes(&Sent { psn, ..sent("data") }, &run));
+        assert_eq!(frames.each_ref().map(|frame| frame[42]), [8, 6, 8]);
+        assert_eq!(frames.each_ref().map(|frame| frame.len()), [58 + 452, 58 + 16 + 1024, 58 + 476]);
+        assert_eq!(frames[1][66..70], 1500u32.to_be_bytes());
+        assert_eq!(frames.each_ref().map(|frame| frame[50] & 0x80), [0x80, 0, 0x80]);
     }
 
     /// An ACK that echoes a mark has BECN, like a CNP. A PSN has 24 bits.

@@ -12,15 +12,38 @@ use std::path::Path;
 /// Node, as an index in the list of nodes, and number of a port there.
 pub(crate) type Port = (u32, u16);
 
-/// Flow.
-#[derive(Clone, Copy, Debug)]
+/// Flow or connection.
+#[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) src: u32,
     pub(crate) dst: u32,
+    /// Messages in order of their numbers; one for a flow.
+    pub(crate) messages: Vec<Message>,
+}
+
+/// Message of a connection, or all of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub(crate) number: u32,
+    /// Number of the first packet.
+    pub(crate) first: u32,
     /// Payload; `None` for an endless flow.
     pub(crate) bytes: Option<u64>,
     pub(crate) start_ps: u64,
     pub(crate) finish_ps: Option<u64>,
+}
+
+impl Flow {
+    /// Returns the message of packet `psn`; `None` without messages.
+    pub(crate) fn message_of(&self, psn: u32) -> Option<&Message> {
+        let after = self.messages.partition_point(|message| message.first <= psn);
+        self.messages[..after].last()
+    }
+
+    /// Returns the name of a message as shown to users; `id` is the number of the flow.
+    pub(crate) fn name(&self, id: u32, message: &Message) -> String {
+        if self.messages.len() > 1 { format!("{id}.{}", message.number) } else { id.to_string() }
+    }
 }
 
 /// Link in one direction.
@@ -117,18 +140,29 @@ impl Run {
     }
 
     fn read_flows(&self, directory: &Path) -> Result<BTreeMap<u32, Flow>, ExportError> {
-        let mut flows = BTreeMap::new();
+        let mut flows: BTreeMap<u32, Flow> = BTreeMap::new();
         tables::read(&directory.join("flows.parquet"), None, |rows| {
             let (id, bytes, start) = (rows.numbers("id")?, rows.numbers("bytes")?, rows.numbers("start_ps")?);
+            let message = rows.newer_numbers("message")?;
             let (src, dst) = (rows.names("src")?.numbers(self), rows.names("dst")?.numbers(self));
             let finish = rows.numbers("receiver_finish_ps")?;
             for row in 0..rows.len() {
                 let (bytes, start_ps, finish_ps) = (bytes.get(row), start.at(row), finish.get(row));
-                let flow = Flow { src: src(row), dst: dst(row), bytes, start_ps, finish_ps };
-                flows.insert(id.at(row) as u32, flow);
+                let number = message.as_ref().map_or(0, |message| message.at(row) as u32);
+                let message = Message { number, first: 0, bytes, start_ps, finish_ps };
+                let flow = || Flow { src: src(row), dst: dst(row), messages: Vec::new() };
+                flows.entry(id.at(row) as u32).or_insert_with(flow).messages.push(message);
             }
             Ok(())
         })?;
+        for flow in flows.values_mut() {
+            flow.messages.sort_unstable_by_key(|message| message.number);
+            let mut next = 0;
+            for message in &mut flow.messages {
+                message.first = next;
+                next += message.bytes.map_or(0, |bytes| bytes.div_ceil(self.mtu) as u32);
+            }
+        }
         Ok(flows)
     }
 

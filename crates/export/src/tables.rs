@@ -104,6 +104,14 @@ impl Rows<'_> {
         Ok(Numbers(cells))
     }
 
+    /// Reads a column of whole numbers; `None` if the table is older than the column.
+    pub(crate) fn newer_numbers(&self, name: &str) -> Result<Option<Numbers>, ExportError> {
+        if self.column(name)?.is_none() {
+            return Ok(None);
+        }
+        self.numbers(name).map(Some)
+    }
+
     /// Reads a column of names.
     pub(crate) fn names(&self, name: &str) -> Result<Names, ExportError> {
         let Some(Cells::Text(cells)) = self.column(name)? else { return Err(self.other_version(name)) };

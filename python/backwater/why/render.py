@@ -18,6 +18,7 @@ REASONS: Final = {
     "serialisation": "serialisation",
     "propagation": "propagation",
     "forwarding": "forwarding in the server",
+    "earlier-message": "sending earlier messages of the connection",
     "sending": "sending new data of the flow",
     "resending": "retransmitting data of the flow",
     "unanswered": "all data sent, waiting for an ACK, a NACK or a timer",
@@ -40,6 +41,7 @@ _UNKNOWN_ROOT: Final = "an unknown port"
 # Sentences about terms of the source and of the packet itself. Sentences about other terms name a
 # port.
 _SENTENCES: Final = {
+    "earlier-message": "Earlier messages of the connection took {share}.",
     "sending": "{src} took {share} to send the flow's data.",
     "resending": "{src} took {share} to retransmit data.",
     "unanswered": "{src} had sent all data and waited {share} for an ACK, a NACK or a timer.",

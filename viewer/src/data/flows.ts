@@ -1,5 +1,6 @@
 /** Flows, their latency breakdown, congestion signals and senders. */
 
+import { flowNumber } from "../names";
 import type { Flow, SenderPoint, Signal, Step } from "./model";
 import { at } from "./pyramid";
 import { type Columns, type Row, type Table, numbers, rowAt } from "./tables";
@@ -12,13 +13,17 @@ interface Found {
   signals: [start: number, end: number];
 }
 
-/** Finds a flow by its number. */
-export async function findFlow(table: Table, id: number): Promise<Found | null> {
-  const group = table.groups.find((group) => (group.min["id"] ?? 0) <= id && id <= (group.max["id"] ?? -1));
-  if (!group) return null;
-  const read = await table.group(group);
-  const ids = numbers(read, "id");
-  for (let row = 0; row < ids.length; row++) if (ids[row] === id) return foundAt(read, row);
+/** Finds a flow or message by its name. The number of a connection stands for its first message. */
+export async function findFlow(table: Table, name: string): Promise<Found | null> {
+  const id = flowNumber(name);
+  const wanted = Number(name.split(".")[1] ?? 0);
+  for (const group of table.groups) {
+    if (id < (group.min["id"] ?? 0) || (group.max["id"] ?? -1) < id) continue;
+    const read = await table.group(group);
+    const ids = numbers(read, "id");
+    for (let row = 0; row < ids.length; row++)
+      if (ids[row] === id && rowAt(read, row).number("message") === wanted) return foundAt(read, row);
+  }
   return null;
 }
 
@@ -49,8 +54,9 @@ export async function flowsBetween(
 function foundAt(read: Columns, row: number): Found {
   const { number, known, text } = rowAt(read, row);
   const path = read["path"]?.[row];
+  const message = known("message");
   const flow: Flow = {
-    id: number("id"),
+    name: message === null ? String(number("id")) : `${number("id")}.${message}`,
     tag: text("tag") ?? "",
     role: text("role"),
     src: number("src"),

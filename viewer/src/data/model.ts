@@ -127,9 +127,10 @@ export interface Tree {
   branches: Branch[];
 }
 
-/** A flow: a row of `flows.parquet`. */
+/** A flow, or a message of a connection: a row of `flows.parquet`. */
 export interface Flow {
-  id: number;
+  /** The flow's number, or `7.2` for message 2 of connection 7 if the connection carries several messages. */
+  name: string;
   tag: string;
   role: string | null;
   src: number;
@@ -150,7 +151,8 @@ export interface Flow {
 
 /** A row of the list of victims. */
 export interface Victim {
-  id: number;
+  /** As in {@link Flow}. */
+  name: string;
   src: number;
   dst: number;
   bytes: number | null;

@@ -17,6 +17,7 @@ import type {
   VictimOrder,
   Why,
 } from "./model";
+import { flowNumber } from "../names";
 import { Pauses, treesOf } from "./pauses";
 import { ALL_PORTS, EMPTY_BAND, Pyramid } from "./pyramid";
 import { type RunFiles, openSources, request } from "./source";
@@ -207,14 +208,14 @@ export class Data {
     return Promise.resolve(this.index.flows[order]);
   }
 
-  async flow(id: number): Promise<FlowDetail | null> {
-    const found = await findFlow(await this.#table("view/flows"), id);
+  async flow(name: string): Promise<FlowDetail | null> {
+    const found = await findFlow(await this.#table("view/flows"), name);
     if (!found) return null;
     const hasSignals = this.files.has("signals.parquet") && found.signals[0] < found.signals[1];
     const [steps, signals, sender] = await Promise.all([
       this.files.has("waits.parquet") ? stepsOf(await this.#table("waits"), found, this.topology) : [],
       hasSignals ? signalsOf(await this.#table("signals"), found, this.topology) : [],
-      senderOf(await this.#table("view/senders"), id),
+      senderOf(await this.#table("view/senders"), flowNumber(name)),
     ]);
     return { flow: found.flow, steps, signals, sender };
   }
@@ -231,7 +232,7 @@ export class Data {
     return framesOf(events, this.index.events, this.topology, new Set(ports), from, to, most);
   }
 
-  async why(flow: number): Promise<Why> {
+  async why(flow: string): Promise<Why> {
     const address = this.files.address(`why/${flow}`);
     if (address === null) throw new Error("an exported page cannot run a scenario; use `backwater why`");
     const found = (await (await request(address)).json()) as Explained;

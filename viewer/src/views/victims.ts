@@ -2,7 +2,7 @@
 
 import type { PauseBar, Victim, VictimOrder } from "../data/model";
 import { count, duration, instant, ratio, size } from "../format";
-import { flowName } from "../names";
+import { flowEnds } from "../names";
 import { around } from "../state";
 import { failure, fill, h, link, notice, quiet, segments } from "../ui/dom";
 import { type Row, table } from "../ui/table";
@@ -50,7 +50,7 @@ export function victims(context: Context): View {
   };
   const mark = (): void => {
     for (const row of body.querySelectorAll<HTMLElement>("tr[data-flow]"))
-      row.toggleAttribute("data-selected", row.dataset["flow"] === String(store.state.flow));
+      row.toggleAttribute("data-selected", row.dataset["flow"] === store.state.flow);
   };
   writeHead(0);
   load();
@@ -66,14 +66,19 @@ function list(context: Context, found: readonly Victim[]): HTMLElement {
     blocked: Math.max(1, ...found.map((victim) => victim.blocked)),
   };
   const rows = found.map((victim): Row => {
-    const { id, bytes, start, taken, slowdown, blocked, isComplete } = victim;
+    const { name, bytes, start, taken, slowdown, blocked, isComplete } = victim;
     const span = h("span", { class: "when-span" });
     span.style.left = `${(start / store.end) * 100}%`;
     span.style.width = `${Math.max(1, (taken / store.end) * 100)}%`;
     return [
-      { "data-flow": id, "data-slowdown": slowdown, "data-blocked": blocked, "data-selected": id === store.state.flow },
-      link(String(id), `flow ${id}`, () => void openVictim(context, victim)),
-      flowName(data.topology, victim),
+      {
+        "data-flow": name,
+        "data-slowdown": slowdown,
+        "data-blocked": blocked,
+        "data-selected": name === store.state.flow,
+      },
+      link(name, `flow ${name}`, () => void openVictim(context, victim)),
+      flowEnds(data.topology, victim),
       size(bytes),
       instant(start, step),
       [duration(taken), !isComplete && h("span", { class: "tag" }, "not complete")],
@@ -101,18 +106,18 @@ function bar(share: number): HTMLElement {
  */
 export async function openVictim(context: Context, victim: Victim): Promise<void> {
   const { data, store } = context;
-  const { id, start, taken } = victim;
+  const { name, start, taken } = victim;
   const end = Math.min(data.info.end, start + taken);
-  store.jump({ view: "flow", flow: id, ...around(start, end), time: start });
+  store.jump({ view: "flow", flow: name, ...around(start, end), time: start });
   // The search may take a moment; the cursor stays if the user has moved on meanwhile.
   const { time } = store.state;
-  const found = await longestWait(context, id, start, end).catch(() => null);
-  if (found !== null && store.state.flow === id && store.state.time === time) store.set({ time: found });
+  const found = await longestWait(context, name, start, end).catch(() => null);
+  if (found !== null && store.state.flow === name && store.state.time === time) store.set({ time: found });
 }
 
 /** Returns the middle of the longest wait of a flow behind a PAUSE; null if unknown. */
-async function longestWait({ data, store }: Context, id: number, start: number, end: number): Promise<number | null> {
-  const detail = await data.flow(id);
+async function longestWait({ data, store }: Context, name: string, start: number, end: number): Promise<number | null> {
+  const detail = await data.flow(name);
   if (!detail) return null;
   const path = new Set(detail.flow.path);
   const waits = detail.steps.filter((step) => step.term === "paused");
@@ -128,7 +133,7 @@ async function longestWait({ data, store }: Context, id: number, start: number, 
   const [first, last] = step ? [from, to] : [start, end];
   const bars: PauseBar[] = [];
   for (const port of ports) {
-    if (store.state.flow !== id) return null;
+    if (store.state.flow !== name) return null;
     bars.push(...(await data.pauses(port, first, last, BINS)));
   }
   const others = bars.filter((bar) => (step ? bar.cause === step.cause : !path.has(bar.cause)));

@@ -157,12 +157,14 @@ impl Drawing<'_> {
     /// Draws the flows below their source hosts, in as many rows as there are simultaneous flows.
     fn flows(&mut self) -> Result<(), ExportError> {
         let mut rows: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        let mut flows: Vec<_> = self.run.flows.iter().collect();
-        flows.sort_by_key(|(id, flow)| (flow.start_ps, **id));
-        for (id, flow) in flows {
-            let end = flow.finish_ps.unwrap_or(self.run.end_ps).max(flow.start_ps);
+        let all = self.run.flows.iter();
+        let mut messages: Vec<_> =
+            all.flat_map(|(id, flow)| flow.messages.iter().map(move |message| (*id, flow, message))).collect();
+        messages.sort_by_key(|(id, _, message)| (message.start_ps, *id, message.number));
+        for (id, flow, message) in messages {
+            let end = message.finish_ps.unwrap_or(self.run.end_ps).max(message.start_ps);
             let ends = rows.entry(flow.src).or_default();
-            let row = ends.iter().position(|end| *end <= flow.start_ps).unwrap_or(ends.len());
+            let row = ends.iter().position(|end| *end <= message.start_ps).unwrap_or(ends.len());
             if row == ends.len() {
                 ends.push(end);
             } else {
@@ -171,14 +173,14 @@ impl Drawing<'_> {
             let host = self.node(flow.src)?;
             let all = self.tracks.track(Some(host), "flows", 0)?;
             let track = self.tracks.track(Some(all), &format!("row {row}"), row)?;
-            let bytes = flow.bytes.map_or("endless".to_owned(), |bytes| bytes.to_string());
+            let bytes = message.bytes.map_or("endless".to_owned(), |bytes| bytes.to_string());
             let event = Event {
-                name: format!("flow {id} to {}", self.run.names[flow.dst as usize]),
+                name: format!("flow {} to {}", flow.name(id, message), self.run.names[flow.dst as usize]),
                 category: "flow",
                 details: vec![("bytes", bytes)],
                 ..Event::default()
             };
-            self.tracks.slice(track, flow.start_ps, end, event)?;
+            self.tracks.slice(track, message.start_ps, end, event)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! All flows by number, and lists of the most affected flows.
+//! All flows and messages by number, and lists of the most affected flows.
 
 use crate::ExportError;
 use crate::run::Run;
@@ -16,15 +16,18 @@ const MOST: usize = 1000;
 /// Formats follow from the units that the names imply, and tooltips from the columns' meanings.
 pub(super) const LISTED: &[&str] = &["paused_ps", "blocked_ps", "delivered_bytes", "retransmitted_bytes"];
 
-/// Rows of each flow in a table with consecutive rows per flow: the first row, and the number of
-/// rows.
+/// Number of a flow, and of one of its messages.
+type Key = (u64, u64);
+
+/// Rows of each message in a table with consecutive rows per message: the first row, and the number
+/// of rows.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     rows: u64,
-    of: BTreeMap<u64, (u64, u64)>,
+    of: BTreeMap<Key, (u64, u64)>,
 }
 
-/// Rows of each flow in `waits.parquet` and `signals.parquet`.
+/// Rows of each message in `waits.parquet` and `signals.parquet`.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) waits: Places,
@@ -32,28 +35,32 @@ pub(super) struct Told {
 }
 
 impl Places {
-    fn of(&self, flow: u64) -> [f64; 2] {
-        let (row, rows) = self.of.get(&flow).copied().unwrap_or_default();
+    fn of(&self, message: Key) -> [f64; 2] {
+        let (row, rows) = self.of.get(&message).copied().unwrap_or_default();
         [row as f64, rows as f64]
     }
 
     pub(super) fn read(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
-        let flow = rows.numbers("flow")?;
+        let (flow, message) = (rows.numbers("flow")?, rows.newer_numbers("message")?);
         for row in 0..rows.len() {
-            self.add(flow.at(row));
+            self.add((flow.at(row), message.as_ref().map_or(0, |message| message.at(row))));
         }
         Ok(())
     }
 
-    fn add(&mut self, flow: u64) {
-        self.of.entry(flow).or_insert((self.rows, 0)).1 += 1;
+    fn add(&mut self, message: Key) {
+        self.of.entry(message).or_insert((self.rows, 0)).1 += 1;
         self.rows += 1;
     }
 }
 
+/// Flow, or message of a connection.
 #[derive(Debug)]
 struct Flow {
     id: u64,
+    message: u64,
+    /// True if the connection carries several messages.
+    is_one_of_many: bool,
     tag: u32,
     role: Option<u32>,
     src: u32,
@@ -70,6 +77,15 @@ struct Flow {
 }
 
 impl Flow {
+    fn key(&self) -> Key {
+        (self.id, self.message)
+    }
+
+    /// Returns the name as shown to users.
+    fn name(&self) -> String {
+        if self.is_one_of_many { format!("{}.{}", self.id, self.message) } else { self.id.to_string() }
+    }
+
     /// Returns the time from the flow's start until the flow finished, or until `end`.
     fn taken(&self, end: u64) -> u64 {
         self.finish.unwrap_or(end) - self.start
@@ -99,6 +115,7 @@ impl Flows {
     }
 
     pub(super) fn read(&mut self, rows: &Rows<'_>, run: &Run) -> Result<(), ExportError> {
+        let message = rows.newer_numbers("message")?;
         let (id, class, bytes) = (rows.numbers("id")?, rows.numbers("class")?, rows.numbers("bytes")?);
         let (start, finish) = (rows.numbers("start_ps")?, rows.numbers("receiver_finish_ps")?);
         let (ideal, blocked) = (rows.numbers("ideal_fct_ps")?, rows.numbers("blocked_ps")?);
@@ -116,6 +133,8 @@ impl Flows {
             values.iter_mut().zip(&listed).for_each(|(value, column)| *value = or_nan(column.get(row)));
             self.flows.push(Flow {
                 id: id.at(row),
+                message: message.as_ref().map_or(0, |message| message.at(row)),
+                is_one_of_many: false,
                 tag,
                 role,
                 src: src(row),
@@ -145,8 +164,13 @@ impl Flows {
     /// Writes `flows.parquet` into `output`. Returns the number of flows, the meanings of listed
     /// columns, and the most affected flows.
     pub(super) fn write(mut self, output: &Path, told: &Told, end: u64) -> Result<Value, ExportError> {
-        self.flows.sort_unstable_by_key(|flow| flow.id);
+        self.flows.sort_unstable_by_key(Flow::key);
+        for flows in self.flows.chunk_by_mut(|one, other| one.id == other.id) {
+            let many = flows.len() > 1;
+            flows.iter_mut().for_each(|flow| flow.is_one_of_many = many);
+        }
         let columns = ["id", "src", "dst", "class"].iter().map(|name| field::<i32>(name, false));
+        let columns = columns.chain([field::<i32>("message", true)]);
         let columns = columns.chain(["tag", "role"].iter().map(|name| field::<Text>(name, true)));
         let numbers = NUMBERS.iter().map(|(name, _)| *name).chain(self.listed.keys().map(String::as_str));
         let columns = columns.chain(numbers.map(|name| field::<f64>(name, false)));
@@ -155,7 +179,7 @@ impl Flows {
         sheet.finish()?;
         let most = |key: &dyn Fn(&Flow) -> f64| -> Vec<Value> {
             let mut flows: Vec<_> = self.flows.iter().filter(|flow| flow.bytes.is_some() && key(flow) > 0.0).collect();
-            flows.sort_by(|one, other| key(other).total_cmp(&key(one)).then(one.id.cmp(&other.id)));
+            flows.sort_by(|one, other| key(other).total_cmp(&key(one)).then(one.key().cmp(&other.key())));
             flows.into_iter().take(MOST).map(|flow| summary(flow, end)).collect()
         };
         Ok(json!({
@@ -177,6 +201,8 @@ impl Flows {
             whole(&|flow| flow.dst),
             whole(&|flow| flow.class.into()),
         ];
+        let message = |flow: &Flow| flow.is_one_of_many.then_some(flow.message as i32);
+        columns.push(Column::optional(flows.iter().map(message)));
         columns.extend([words(&|flow| Some(flow.tag)), words(&|flow| flow.role)]);
         columns.extend(NUMBERS.iter().map(numbers));
         columns.extend((0..self.listed.len()).map(|i| Column::required(flows.iter().map(move |flow| flow.listed[i]))));
@@ -195,10 +221,10 @@ const NUMBERS: [(&str, Number); 9] = [
     ("finish", |flow, _, _| or_nan(flow.finish)),
     ("ideal_fct", |flow, _, _| or_nan(flow.ideal)),
     ("slowdown", |flow, _, end| flow.slowdown(end)),
-    ("waits_row", |flow, told, _| told.waits.of(flow.id)[0]),
-    ("waits_rows", |flow, told, _| told.waits.of(flow.id)[1]),
-    ("signals_row", |flow, told, _| told.signals.of(flow.id)[0]),
-    ("signals_rows", |flow, told, _| told.signals.of(flow.id)[1]),
+    ("waits_row", |flow, told, _| told.waits.of(flow.key())[0]),
+    ("waits_rows", |flow, told, _| told.waits.of(flow.key())[1]),
+    ("signals_row", |flow, told, _| told.signals.of(flow.key())[0]),
+    ("signals_rows", |flow, told, _| told.signals.of(flow.key())[1]),
 ];
 
 fn or_nan(number: Option<u64>) -> f64 {
@@ -208,7 +234,7 @@ fn or_nan(number: Option<u64>) -> f64 {
 /// Returns an entry of a list.
 fn summary(flow: &Flow, end: u64) -> Value {
     json!({
-        "id": flow.id,
+        "name": flow.name(),
         "src": flow.src,
         "dst": flow.dst,
         "bytes": flow.bytes,
@@ -225,11 +251,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_flows_are_counted_over_all_row_groups() {
+    fn rows_of_messages_are_counted_over_all_row_groups() {
         let mut waits = Places::default();
-        for flow in [1, 1, 2, 3, 3, 3, 4, 4, 1] {
-            waits.add(flow);
+        for message in [(1, 0), (1, 0), (2, 0), (3, 0), (3, 0), (3, 1), (4, 0), (4, 0), (1, 0)] {
+            waits.add(message);
         }
-        assert_eq!(waits.of, BTreeMap::from([(1, (0, 3)), (2, (2, 1)), (3, (3, 3)), (4, (6, 2))]));
+        let rows = [((1, 0), (0, 3)), ((2, 0), (2, 1)), ((3, 0), (3, 2)), ((3, 1), (5, 1)), ((4, 0), (6, 2))];
+        assert_eq!(waits.of, BTreeMap::from(rows));
     }
 }

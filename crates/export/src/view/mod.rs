@@ -34,7 +34,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Version of the format of the files. Increase it with every change of the format.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// File with the checksums of the tables.
 pub const INDEX: &str = "index.json";
 /// Tables from which the files are derived.

@@ -56,7 +56,7 @@ export function fabric(context: Context): View {
   let snapshot: Snapshot | null = null;
   let trees: Tree[] = [];
   let path: readonly number[] = [];
-  let pathOf: number | null = null;
+  let pathOf: string | null = null;
   let hover: { node: number | null; port: number | null } = { node: null, port: null };
   let drag: { x: number; y: number; camera: Camera; hasMoved: boolean } | null = null;
 

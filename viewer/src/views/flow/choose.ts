@@ -1,7 +1,7 @@
 /** Content without a selected flow: the most delayed flows. */
 
 import { duration, ratio } from "../../format";
-import { flowName } from "../../names";
+import { flowEnds } from "../../names";
 import { h, link, notice } from "../../ui/dom";
 import { type Row, table } from "../../ui/table";
 import type { Context } from "../../ui/view";
@@ -15,9 +15,9 @@ export function chooseFlow(context: Context, box: HTMLElement): void {
     (victims) => {
       if (box.querySelector("table, p.quiet")) return;
       const rows = victims.slice(0, MAX_FLOWS).map((victim): Row => {
-        const { id, slowdown, blocked } = victim;
-        const open = link(`flow ${id}`, `flow ${id}`, () => void openVictim(context, victim));
-        return [{ "data-flow": id }, open, flowName(data.topology, victim), ratio(slowdown), duration(blocked)];
+        const { name, slowdown, blocked } = victim;
+        const open = link(`flow ${name}`, `flow ${name}`, () => void openVictim(context, victim));
+        return [{ "data-flow": name }, open, flowEnds(data.topology, victim), ratio(slowdown), duration(blocked)];
       });
       box.append(
         notice(

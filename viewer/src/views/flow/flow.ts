@@ -2,7 +2,7 @@
 
 import type { Band, Flow, FlowDetail, Why } from "../../data/model";
 import { DASH, count, duration, instant, rate, ratio, size } from "../../format";
-import { flowName } from "../../names";
+import { flowEnds } from "../../names";
 import { around } from "../../state";
 import { TimeChart } from "../../ui/chart";
 import { button, fact, failure, fill, h, notice, prose, quiet, reason } from "../../ui/dom";
@@ -34,29 +34,29 @@ export function flow(context: Context): View {
   const stack = h("div", { class: "stack" }, answer, speed.element, flight.element, lanes.element, signals, missing);
   const empty = h("div", {});
   const element = h("div", { class: "view flow-view" }, head, facts, path, empty, stack);
-  const whys = new Map<number, Why>();
+  const whys = new Map<string, Why>();
   let detail: FlowDetail | null = null;
   /** Flows with a pending answer. */
-  const asking = new Set<number>();
+  const asking = new Set<string>();
 
   const load = serialised(
     async (isCurrent) => {
-      const id = store.state.flow;
+      const name = store.state.flow;
       detail = null;
-      if (id !== null) detail = await data.flow(id);
-      if (!isCurrent() || id !== store.state.flow) return;
-      write(id);
+      if (name !== null) detail = await data.flow(name);
+      if (!isCurrent() || name !== store.state.flow) return;
+      write(name);
     },
     (error) => fill(empty, failure("Cannot show this flow.", error)),
   );
-  const write = (id: number | null): void => {
+  const write = (name: string | null): void => {
     stack.hidden = detail === null;
     facts.hidden = detail === null;
     path.hidden = detail === null;
     fill(empty);
     if (!detail) {
       fill(head, h("h2", {}, "Flow"));
-      if (id !== null) empty.append(notice(`This run has no flow ${id}.`));
+      if (name !== null) empty.append(notice(`This run has no flow ${name}.`));
       chooseFlow(context, empty);
       return;
     }
@@ -65,9 +65,9 @@ export function flow(context: Context): View {
       head,
       h(
         "h2",
-        { "data-flow": flow.id },
-        `Flow ${flow.id} `,
-        h("span", { class: "flow-ends" }, flowName(data.topology, flow)),
+        { "data-flow": flow.name },
+        `Flow ${flow.name} `,
+        h("span", { class: "flow-ends" }, flowEnds(data.topology, flow)),
       ),
       ...actions(flow),
     );
@@ -87,7 +87,7 @@ export function flow(context: Context): View {
         "div",
         { class: "buttons" },
         button("Whole flow", "all-of-it", show, { title }),
-        data.canAsk && button("Why?", "why", () => void ask(flow.id), { class: "primary" }),
+        data.canAsk && button("Why?", "why", () => void ask(flow.name), { class: "primary" }),
       ),
     ];
   };
@@ -97,7 +97,7 @@ export function flow(context: Context): View {
     fill(path, quiet("path"), ...ports);
   };
   const steps = (): FlowDetail["steps"] =>
-    detail && detail.steps.length > 0 ? detail.steps : (whys.get(detail?.flow.id ?? -1)?.steps ?? []);
+    detail && detail.steps.length > 0 ? detail.steps : (whys.get(detail?.flow.name ?? "")?.steps ?? []);
   const writeLanes = (): void => {
     if (!detail) return;
     const found = steps();
@@ -124,7 +124,7 @@ export function flow(context: Context): View {
       // Ports are read one by one, so that a change of the range interrupts the reading.
       for (const port of lanes.ports) {
         const bars = await data.pauses(port, from, to, bins);
-        if (!isCurrent() || detail?.flow.id !== of.id || from !== store.state.from || to !== store.state.to) return;
+        if (!isCurrent() || detail?.flow.name !== of.name || from !== store.state.from || to !== store.state.to) return;
         // Queues above 7 hold single flows, possibly this one.
         pauses.push({ port, bars: bars.filter(({ queue }) => queue === of.class || queue > 7) });
         lanes.setPauses([...pauses]);
@@ -150,24 +150,24 @@ export function flow(context: Context): View {
       ...(windows.times.length > 0 ? [window] : []),
     ]);
   };
-  const ask = async (id: number): Promise<void> => {
-    if (asking.has(id)) return;
-    asking.add(id);
+  const ask = async (name: string): Promise<void> => {
+    if (asking.has(name)) return;
+    asking.add(name);
     writeWhy();
     try {
-      whys.set(id, await data.why(id));
+      whys.set(name, await data.why(name));
     } catch (error) {
-      whys.set(id, { sentences: [`No answer: ${reason(error)}`], steps: [] });
+      whys.set(name, { sentences: [`No answer: ${reason(error)}`], steps: [] });
     }
-    asking.delete(id);
+    asking.delete(name);
     writeWhy();
-    if (detail?.flow.id === id) writeLanes();
+    if (detail?.flow.name === name) writeLanes();
   };
   const writeWhy = (): void => {
-    const id = store.state.flow ?? -1;
-    const found = whys.get(id);
-    answer.hidden = !found && !asking.has(id);
-    if (asking.has(id))
+    const name = detail?.flow.name ?? "";
+    const found = whys.get(name);
+    answer.hidden = !found && !asking.has(name);
+    if (asking.has(name))
       fill(
         answer,
         h(

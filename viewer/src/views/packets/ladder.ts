@@ -5,7 +5,7 @@
 import { frameColour, isLinkLocal } from "../../colours";
 import type { Frame } from "../../data/model";
 import { duration, instant, size } from "../../format";
-import { nodeName, portName, portTitle } from "../../names";
+import { flowNumber, nodeName, portName, portTitle } from "../../names";
 import { faded } from "../../ui/chart";
 import { inkOn } from "../../ui/ink";
 import { Lanes, type Sheet, clipped, gutterText, strokeLine } from "../../ui/lanes";
@@ -43,7 +43,7 @@ export class Ladder {
       hover: (event, y, time) => this.#hover(event, y, time),
       click: (_, y, time) => {
         const flow = this.#at(y, time)?.flow;
-        if (flow != null) context.store.jump({ flow });
+        if (flow != null) context.store.jump({ flow: String(flow) });
       },
     });
     this.element = this.#lanes.element;
@@ -132,7 +132,8 @@ export class Ladder {
       gutterText(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, middle + 8);
     });
     clipped(draw, [left, 0, width, height], () => {
-      const { flow } = this.context.store.state;
+      const name = this.context.store.state.flow;
+      const flow = name === null ? null : flowNumber(name);
       // Frames of the selected flow are painted above others, link-local frames above all.
       const rank = (frame: Frame): number => (isLinkLocal(frame.kind) ? 2 : frame.flow === flow ? 1 : 0);
       const strong = flow === null ? 0 : 1;

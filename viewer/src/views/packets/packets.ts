@@ -3,7 +3,7 @@
 import { frameColour } from "../../colours";
 import type { Frame } from "../../data/model";
 import { PS_PER_US, count, counted, duration, instant, size } from "../../format";
-import { flowName, portName, portTitle } from "../../names";
+import { flowEnds, portName, portTitle } from "../../names";
 import { button, chartSection, failure, fill, h, legendKey, notice, prose, quiet, segments } from "../../ui/dom";
 import { type Row, table } from "../../ui/table";
 import { onTheme } from "../../ui/theme";
@@ -44,8 +44,8 @@ export function packets(context: Context): View {
     if (found && found.flow.path.length > 0)
       list.push({
         kind: "flow",
-        label: `flow ${found.flow.id}`,
-        title: `on the path of flow ${found.flow.id}, ${flowName(topology, found.flow)}`,
+        label: `flow ${found.flow.name}`,
+        title: `on the path of flow ${found.flow.name}, ${flowEnds(topology, found.flow)}`,
         tracks: alongPath(topology, found.flow.path),
       });
     if (link)
