@@ -17,6 +17,7 @@ pub struct FlowKey(pub u64);
 
 impl FlowKey {
     /// Returns the key of packets in `direction` of the flow with this identity.
+    #[inline]
     pub fn of(identity: u64, direction: Direction) -> FlowKey {
         FlowKey(mix(identity << 1 | u64::from(direction == Direction::Ack)))
     }

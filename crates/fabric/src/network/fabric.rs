@@ -156,13 +156,13 @@ impl Paths for Fabric {
         fixed.map_or(Route::towards(source), Route::after_first)
     }
 
+    #[inline]
     fn key(&self, flow: FlowId, kind: PacketKind) -> FlowKey {
-        match self.spec.flow_keys {
-            FlowKeys::Number => FlowKey::of(flow.0.into(), kind.direction()),
-            // The flow of a notice may be forgotten.
-            FlowKeys::Connection if kind == PacketKind::Notice => FlowKey::of(FlowId::NONE.0.into(), kind.direction()),
-            FlowKeys::Connection => FlowKey::of(self.flow(flow).identity(), kind.direction()),
-        }
+        let identity = match self.spec.flow_keys {
+            FlowKeys::Number => flow.0.into(),
+            FlowKeys::Connection => self.identity_of_packet(flow, kind),
+        };
+        FlowKey::of(identity, kind.direction())
     }
 
     fn next_hop_port(&self, port: PortId, flow: FlowId, kind: PacketKind, route: &Route) -> Option<PortId> {
@@ -402,6 +402,12 @@ impl Fabric {
     #[inline]
     pub(crate) fn live_flow(&self, id: FlowId) -> &Flow {
         self.flows.get(id).expect("a flow is live until its last packet has left the network")
+    }
+
+    /// Returns the identity of the flow of a packet. The flow of a notice may be forgotten.
+    #[inline(never)]
+    fn identity_of_packet(&self, flow: FlowId, kind: PacketKind) -> u64 {
+        if kind == PacketKind::Notice { FlowId::NONE.0.into() } else { self.flow(flow).identity() }
     }
 
     /// Returns the number that names a flow in hash keys and random streams.
