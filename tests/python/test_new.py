@@ -60,7 +60,7 @@ def test_the_printed_commands_work_and_show_a_victim(here: Path) -> None:
 def test_the_default_experiment_template_can_be_swept_and_reproduced(here: Path) -> None:
     outcome = command_line("new", "--experiment", code=0)
     experiment = Experiment.load(here / "sweep.toml")
-    assert len(experiment.content.scales["small"].seeds) == 2
+    assert len(experiment.content.scales["small"].seeds) == 3
     assert experiment.content.charts
     assert experiment.content.tables
     for command in printed(outcome.stdout):

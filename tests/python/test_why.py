@@ -159,7 +159,7 @@ def test_a_root_on_the_path_is_shown_with_its_senders(victim: Result) -> None:
 def test_forgotten_roots_are_shown_as_unknown(tmp_path: Path) -> None:
     """Flow 0 of the small result takes 2 µs, half of it behind closed gates without a known root."""
     rows = [
-        (0, "completion", 1, step, node, port, term, None, None, US // 2)
+        (0, 0, "completion", 1, step, node, port, term, None, None, US // 2)
         for step, (node, port, term) in enumerate(
             (("h0", 0, "serialisation"), ("h0", 0, "propagation"), ("s0", 2, "paused"), ("s0", 2, "paused"))
         )

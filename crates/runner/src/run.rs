@@ -504,6 +504,7 @@ impl Run {
             if !outcome.spec.is_endless() {
                 self.undelivered += outcome.spec.bytes - outcome.reception.delivered;
             }
+            self.jobs.note_unacknowledged(&outcome);
             self.write_flow(&outcome);
         }
         for row in self.reordering() {

@@ -115,7 +115,8 @@ pub struct JobSummary {
     pub finished: u32,
     /// Operations that have not ended.
     pub operations_left: u64,
-    /// Some operations that wait, if the job has not ended: `rank 3 waits for ...`.
+    /// What the job waits for, if it has not ended: some messages that are not acknowledged, and
+    /// receives whose message was not sent.
     pub waiting: Vec<String>,
 }
 

@@ -6,7 +6,9 @@ use crate::tables::{JobRow, Name, OperationRow};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::Application;
+use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::flows::Connections;
 use backwater_jobs::host::{HostProgram, Job, programs};
 use backwater_jobs::operation::{Operation, OperationIx, Rank};
 use backwater_jobs::rank::{Executed, Iteration, Report};
@@ -20,7 +22,7 @@ const KINDS: [&str; 3] = ["send", "receive", "compute"];
 /// Collectives and algorithms in [`JobRow`].
 const COLLECTIVES: [&str; 9] =
     ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive", "ring", "naive", "pairwise", "nccl"];
-/// Number of waiting operations in a [`JobSummary`].
+/// Number of entries of [`JobSummary::waiting`].
 const MOST_WAITING: usize = 10;
 
 /// Returns the words of the tables of jobs.
@@ -36,6 +38,8 @@ pub(super) struct Jobs {
     open: BTreeMap<(usize, u32), OpenIteration>,
     /// Number of iterations that all ranks have ended, by job.
     finished: Vec<u32>,
+    /// Some messages that are not acknowledged at the end, by job.
+    unacknowledged: Vec<Vec<String>>,
     /// Names of the words, in order.
     first_word: u32,
 }
@@ -61,13 +65,33 @@ impl Jobs {
             records: plan.probes.operations,
         });
         let jobs: Vec<Job> = declared.collect();
-        Jobs { finished: vec![0; jobs.len()], jobs, open: BTreeMap::new(), first_word }
+        let (finished, unacknowledged) = (vec![0; jobs.len()], vec![Vec::new(); jobs.len()]);
+        Jobs { finished, unacknowledged, jobs, open: BTreeMap::new(), first_word }
     }
 
     /// Installs the applications of all hosts with ranks.
     pub(super) fn install(&self, simulation: &mut Simulation) {
         for (host, program) in programs(&self.jobs) {
             simulation.install(host, Box::new(program));
+        }
+    }
+
+    /// Notes a message that is not acknowledged at the end of the run. Other flows are ignored.
+    pub(super) fn note_unacknowledged(&mut self, outcome: &FlowOutcome) {
+        let place = self.jobs.partition_point(|job| job.first <= outcome.flow);
+        let Some(place) = place.checked_sub(1) else { return };
+        let (job, noted) = (&self.jobs[place], &mut self.unacknowledged[place]);
+        let index = outcome.flow.0 - job.first.0;
+        if index < job.connections.count() && noted.len() < MOST_WAITING {
+            let (from, to, _) = job.connections.ends(index);
+            let (arrived, bytes) = (outcome.reception.delivered, outcome.spec.bytes);
+            let name = format!("{}.{}", outcome.flow.0, outcome.message);
+            let (from, to) = (from.0, to.0);
+            noted.push(if arrived < bytes {
+                format!("{arrived} of {bytes} B of message {name} from rank {from} to rank {to} have arrived")
+            } else {
+                format!("message {name} from rank {from} to rank {to} has arrived and is not acknowledged")
+            });
         }
     }
 
@@ -208,9 +232,9 @@ impl Run {
     }
 
     /// Returns the state of each job at the end of the run.
-    pub(super) fn job_summaries(&self) -> Vec<JobSummary> {
+    pub(super) fn job_summaries(&mut self) -> Vec<JobSummary> {
         let mut left = vec![0; self.jobs.jobs.len()];
-        let mut waiting: Vec<Vec<String>> = vec![Vec::new(); self.jobs.jobs.len()];
+        let mut waiting = std::mem::take(&mut self.jobs.unacknowledged);
         let programs = self.simulation.applications().filter_map(|(_, application)| program(application));
         for (job, state) in programs.flat_map(HostProgram::states) {
             left[job] += state.left();

@@ -614,6 +614,11 @@ fn nothing_is_cut_off_silently() {
     let (summary, directory) = finished(plan_of(text), 1);
     assert_eq!((summary.outcome, summary.jobs[0].finished), (Outcome::TimeLimit, 0));
     assert_eq!((summary.jobs[0].operations_left > 0, summary.flows.undelivered_bytes > 0), (true, true));
+    let waiting = &summary.jobs[0].waiting;
+    assert_eq!(
+        (waiting.len(), waiting[0].as_str()),
+        (4, "86016 of 250000 B of message 0.0 from rank 0 to rank 1 have arrived")
+    );
     assert!(rows(directory.path(), "jobs")[0].contains("finished_ranks: 0"));
     let bursts = "run.until = \"1 us\"\ntopology = { kind = \"star\", hosts = 4 }\n\
         traffic = [{ kind = \"moe\", groups = [\"h[0-3]\"], popularity = [1, 1, 1, 1], bytes = \"10 KB\", burst = \
