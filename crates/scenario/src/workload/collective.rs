@@ -277,6 +277,12 @@ mod tests {
                     or \"nccl\" for an all-to-all, not \"ring\"",
             ),
             (
+                "{ kind = \"collective\", operation = \"all-reduce\", bytes = \"1 MB\" }, { kind = \"schedule\", \
+                    tag = \"collective\", operations = [{ rank = 0, send = 1, bytes = \"1 B\" }, { rank = 1, receive \
+                    = 0 }] }",
+                "traffic[1].tag: must differ from the tags of other jobs, whose results it would mix: set a `tag`",
+            ),
+            (
                 "{ kind = \"collective\", operation = \"send-receive\", bytes = \"100 GB\", chunk = \"64 B\" }",
                 "traffic[0]: makes 3125000000 operations per rank and iteration, must make at most 1073741824: set a \
                     larger `chunk`",

@@ -116,6 +116,9 @@ impl Part<'_> {
         if queue_pairs == 1 && spread.is_some() {
             self.error(".spread", "has no effect with one queue pair: set `queue_pairs`, or omit this option");
         }
+        if self.names_another_job() {
+            self.error(".tag", "must differ from the tags of other jobs, whose results it would mix: set a `tag`");
+        }
         if has_stop {
             self.error(".stop", "has no effect on a job, which runs to its end: omit this option");
         }

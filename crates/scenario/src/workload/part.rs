@@ -302,6 +302,11 @@ impl<'a> Part<'a> {
         self.made.jobs.iter().map(|job| u64::from(job.connections.count())).sum()
     }
 
+    /// Returns true if the part's tag is the tag of an earlier job.
+    pub(super) fn names_another_job(&self) -> bool {
+        self.made.jobs.iter().any(|job| job.tag == self.tag.1)
+    }
+
     /// Adds a job, given its tag and the index of this part.
     pub(super) fn job(&mut self, job: impl FnOnce(u16, usize) -> PlannedJob) {
         self.made.classes.extend(self.classes.iter().map(|class| (self.tag.1, *class)));

@@ -329,7 +329,7 @@ fn all_errors_of_a_file_are_reported_at_once() {
                 none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number from 0 to 64",
             "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, \
-                queues, pauses, ingress, goodput, paths, flows, trace, deadlock_check, vulnerable_share)",
+                queues, pauses, ingress, goodput, paths, flows, operations, trace, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",
             "s.toml:48:20: error: traffic[1].receivers[1] = \"g1\": there is no host \"g1\""
         ]
@@ -344,7 +344,7 @@ fn valid_sections_are_checked_beside_invalid_ones() {
     assert_eq!(
         messages(&text),
         [
-            "s.toml:6:1: error: run.shard: unknown key; did you mean \"shards\"? (allowed: seed, until, warmup, \
+            "s.toml:6:1: error: run.shard: unknown key; did you mean \"shards\"? (allowed: seed, until, limit, warmup, \
                 drain, shards)",
             "s.toml:18:18: error: faults[0].link[1] = \"spine9\": there is no node \"spine9\"; did you mean \"spine0\"?"
         ]
@@ -377,7 +377,7 @@ fn errors_name_the_command_line_or_data_as_origin() {
     assert_eq!(
         diagnostics(&document),
         [
-            "--set: error: run.sed: unknown key; did you mean \"seed\"? (allowed: seed, until, warmup, drain, shards)",
+            "--set: error: run.sed: unknown key; did you mean \"seed\"? (allowed: seed, until, limit, warmup, drain, shards)",
             "--set: error: traffic[0].load = 2: must be from 0 to 1",
             "--set: error: faults[0].up = \"100 us\": must be after the failure at 200 us"
         ]
@@ -397,7 +397,7 @@ fn errors_name_the_command_line_or_data_as_origin() {
         diagnostics(&document),
         [
             "--set: error: run.seed = \"18446744073709551616\": must be from 0 to 18446744073709551615",
-            "--set: error: run.until = 5: must be a number with a unit; write \"5 us\"",
+            "--set: error: run.until = 5: must be a number with a unit; write \"5 us\", or \"jobs\"",
             "--set: error: run.warmup = \"1 parsec\": \"parsec\" is not a unit; allowed: ps, ns, us, ms, s",
             "--set: error: traffic[0].load = \"half\": must be a number from 0 to 1",
             "--set: error: traffic[1].degree = 0.5: must be a whole number, at least 1",
