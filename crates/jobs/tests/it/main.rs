@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../fabric/tests/common/mod.rs"]
+#[allow(dead_code, unused_macros, reason = "these tests need only some of the helpers")]
+mod fabric;
+
 mod closed_forms;
 mod common;
 mod generated;
+mod schedules;
