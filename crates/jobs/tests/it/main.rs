@@ -6,6 +6,7 @@
 #[allow(dead_code, unused_macros, reason = "these tests need only some of the helpers")]
 mod fabric;
 
+mod against_flows;
 mod closed_forms;
 mod common;
 mod generated;
