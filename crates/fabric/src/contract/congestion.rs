@@ -318,9 +318,9 @@ pub struct AckView<'a> {
     /// Acknowledged packet; `None` unless paths are chosen per packet
     /// ([`CongestionOptions::chooses_paths`]), hops are needed, or recovery is selective.
     pub arrived: Option<Psn>,
-    /// Payload bytes acknowledged so far.
+    /// Payload bytes acknowledged so far, since the reaction point was created.
     pub acked_bytes: u64,
-    /// Payload bytes sent so far.
+    /// Payload bytes sent so far, since the reaction point was created.
     pub sent_bytes: u64,
     /// Time since the transmission of the acknowledged packet started, by the packet's timestamp.
     /// In whole nanoseconds, below 4.29 s.

@@ -14,6 +14,8 @@ pub(super) struct Outgoing {
     count: u32,
     /// Payload bytes of all messages posted so far.
     bytes: u64,
+    /// Payload bytes of the messages before the present reaction point.
+    before_reaction: u64,
     /// Time since which all messages are acknowledged; `None` before the first message, and while
     /// a message is not acknowledged.
     pub(super) idle_since: Option<Time>,
@@ -78,15 +80,21 @@ impl Outgoing {
         ((posted.bytes - before).min(mtu), psn == posted.packets[0])
     }
 
-    /// Returns the payload bytes of all packets before `psn`. Packets of acknowledged messages
-    /// count as acknowledged.
+    /// Counts payload for a new reaction point from now on. All messages are acknowledged.
+    pub(super) fn start_afresh(&mut self) {
+        self.before_reaction = self.bytes;
+    }
+
+    /// Returns the payload bytes of all packets before `psn`, from the first message of the
+    /// reaction point on. Packets of acknowledged messages count as acknowledged.
     #[inline(never)]
     pub(super) fn payload_before(&self, psn: Psn, mtu: u64) -> u64 {
         let place = self.messages.partition_point(|posted| posted.packets[1] <= psn);
-        match self.messages.get(place) {
+        let before = match self.messages.get(place) {
             None => self.bytes,
             Some(posted) => posted.before + posted.payload_before(psn, mtu),
-        }
+        };
+        before - self.before_reaction
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {
@@ -153,5 +161,10 @@ mod tests {
         assert_eq!(before(&outgoing), [2500, 2500, 2500, 2500, 3500]);
         assert_eq!(outgoing.take_acknowledged(4).map(|posted| posted.id), Some(8));
         assert_eq!(before(&outgoing), [3500; 5]);
+        // A new reaction point counts from 0, also for old ACKs.
+        outgoing.start_afresh();
+        outgoing.post(9, 1500, [4, 1000], Time::ZERO);
+        assert_eq!([0, 4, 5, 6].map(|psn| outgoing.payload_before(psn, 1000)), [0, 0, 1000, 1500]);
+        assert_eq!(outgoing.acknowledged_bytes(), 3500);
     }
 }

@@ -78,8 +78,10 @@ impl<S: Sink> Nic<'_, '_, S> {
         let NodeIo { ports, endpoint, .. } = &mut self.node.io;
         let endpoint = endpoint.as_mut().expect("connections start at nodes with an endpoint");
         let pair = &mut endpoint.queue_pairs[slot];
-        let Some(since) = pair.outgoing.as_mut().and_then(|outgoing| outgoing.idle_since.take()) else { return };
+        let Some(outgoing) = &mut pair.outgoing else { return };
+        let Some(since) = outgoing.idle_since.take() else { return };
         if fabric.spec.host.idle.is_over(now.since(since)) {
+            outgoing.start_afresh();
             pair.reaction = fabric.spec.congestion.reaction(&fabric.sender_of(pair.flow, ports[pair.port].rate));
         } else {
             pair.reaction.on_resume(now, since);
