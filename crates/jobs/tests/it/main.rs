@@ -10,4 +10,5 @@ mod against_flows;
 mod closed_forms;
 mod common;
 mod generated;
+mod persistence;
 mod schedules;
