@@ -228,9 +228,10 @@ impl<'s> Checker<'s> {
             if errors.is_empty() {
                 return;
             }
-            // Prefer the errors of the alternative that has the right type.
+            // Prefer the errors of the alternative that has the right type. A single word is named in
+            // the hint below.
             let type_fits = errors.iter().all(|it| it.path != path || !it.message.starts_with("must be a"));
-            if fewest.is_none() || type_fits {
+            if fewest.is_none() || type_fits && !alternative["const"].is_string() {
                 fewest = Some(errors);
             }
         }
@@ -241,6 +242,7 @@ impl<'s> Checker<'s> {
             .fold(String::new(), |words, word| format!("{words}, or \"{word}\""));
         let or_word = |error: Diagnostic| match &error.hint {
             Some(hint) => Diagnostic { hint: Some(format!("{hint}{words}")), ..error },
+            None if !words.is_empty() => error.hint(words.trim_start_matches(", ")),
             None => error,
         };
         self.errors.extend(fewest.into_iter().flatten().map(or_word));

@@ -2,7 +2,7 @@
 
 use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
-use crate::scenario::{FaultConfig, Scenario};
+use crate::scenario::{FaultConfig, RunConfig, Scenario};
 use crate::topology::{LinkLimits, wrong_in_name};
 use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -50,7 +50,17 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     diagnostics.error(
         run.ends_with_jobs() && !scenario.traffic.iter().any(is_job),
         "run.until",
-        "is \"jobs\", but no part of the traffic is a job (\"collective\" or \"schedule\")",
+        "must be a time: no part of the traffic is a job (\"collective\" or \"schedule\")",
+    );
+    diagnostics.error(
+        run.ends_with_jobs() && run.drain != RunConfig::default().drain,
+        "run.drain",
+        "has no effect if run.until is \"jobs\": set run.limit, or omit this option",
+    );
+    diagnostics.warning(
+        probes.operations && !scenario.traffic.iter().any(is_job),
+        "probes.operations",
+        "has no effect: no part of the traffic is a job (\"collective\" or \"schedule\")",
     );
     diagnostics.error(
         network.mtu < Bytes(1) || network.mtu > LARGEST_MTU,

@@ -100,6 +100,11 @@ impl Part<'_> {
     /// Returns the hosts of a job, one per rank.
     pub(super) fn ranks(&mut self, list: Option<&super::NodeList>) -> Option<Vec<NodeId>> {
         let hosts = self.hosts(".hosts", list)?;
+        if let Some(host) = list.and_then(|list| self.first_repeated(list)) {
+            let message = format!("must name each host once, one per rank; \"{host}\" is named twice");
+            self.error(".hosts", message);
+            return None;
+        }
         if hosts.len() < 2 {
             self.error(".hosts", format!("a job needs at least 2 hosts, one per rank; found {}", hosts.len()));
             return None;

@@ -97,6 +97,13 @@ impl NodeList {
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
 
+    /// Returns the first host that the list names twice. Every name and pattern matches hosts.
+    pub(super) fn first_repeated(&self, graph: &Graph) -> Option<NodeId> {
+        let named = self.0.iter().flat_map(|text| one(text, "", graph, Some(NodeKind::Host)).unwrap_or_default());
+        let mut seen = BTreeSet::new();
+        named.into_iter().find(|host| !seen.insert(*host))
+    }
+
     /// True if the list is the single word `word`.
     pub fn is(&self, word: &str) -> bool {
         self.0.len() == 1 && self.0[0] == word

@@ -198,6 +198,11 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// Returns the name of the first host that a list without errors names twice.
+    pub(super) fn first_repeated(&self, list: &NodeList) -> Option<&str> {
+        list.first_repeated(self.scene.graph).map(|host| self.scene.graph.name(host))
+    }
+
     /// Returns the host called `name`.
     pub(super) fn host(&mut self, key: &str, name: &str) -> Option<NodeId> {
         let host = self.scene.graph.host(&self.field(key), name);

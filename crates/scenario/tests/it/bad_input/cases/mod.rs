@@ -3,6 +3,7 @@
 mod fabric;
 mod flb;
 mod flow_control;
+mod jobs;
 mod mp_rdma;
 mod no_effect;
 mod relations;
@@ -31,6 +32,7 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
         fabric::CASES,
         flb::CASES,
         flow_control::CASES,
+        jobs::CASES,
         mp_rdma::CASES,
         no_effect::CASES,
         srcc::CASES,

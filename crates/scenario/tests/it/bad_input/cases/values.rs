@@ -37,8 +37,10 @@ pub(super) const CASES: &[Case] = &[
     (
         "seed = 7",
         "sead = 7",
-        &["s.toml:4:1: error: run.sead: unknown key; did you mean \"seed\"? (allowed: seed, until, limit, warmup, drain, \
-                shards)"],
+        &[
+            "s.toml:4:1: error: run.sead: unknown key; did you mean \"seed\"? (allowed: seed, until, limit, warmup, drain, \
+                shards)",
+        ],
     ),
     (
         "[switch]",
