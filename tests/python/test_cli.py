@@ -238,7 +238,7 @@ def test_a_closed_pipe_is_code_7(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_explain_estimates_memory(small: Path) -> None:
     outcome = command_line("explain", "--memory", small, code=0)
-    parts = ("ports", "concurrent flows", "frames in the network", "all")
+    parts = ("ports", "concurrent flows, connections", "frames in the network", "all")
     assert all(part in outcome.output for part in parts), outcome.output
 
 

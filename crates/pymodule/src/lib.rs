@@ -239,7 +239,7 @@ impl From<backwater_runner::Estimate> for Estimate {
         let parts = vec![
             counted("hosts and switches", nodes),
             counted("ports", ports),
-            counted("concurrent flows", flows),
+            counted("concurrent flows, connections", flows),
             counted("frames in the network", frames),
             ("pending events", None, events),
             ("tables being written, allocator", None, estimate.rest),

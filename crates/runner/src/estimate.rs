@@ -7,6 +7,7 @@ use backwater_engine::interrupt;
 use backwater_engine::memory::Share;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::driver::memory::Memory;
+use backwater_fabric::network::flows::Connections;
 use backwater_fabric::network::spec::NodeKind;
 use backwater_scenario::Plan;
 use std::path::Path;
@@ -61,7 +62,7 @@ const UNFINISHED: usize = 1 << 15;
 /// See [`Run::start`]. Also if the scratch directory has too little space.
 pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
     let (until, expected) = (plan.run.end_of_traffic(), plan.traffic.expected);
-    let most_frames = most_frames(&plan);
+    let (most_frames, connections) = (most_frames(&plan), connections(&plan));
     let (stop, waiting) = match [0, FLOWS].map(|flow| plan.traffic.flows().nth(flow).map(|flow| flow.start)) {
         [Some(first), Some(beyond)] if first == beyond => (Time::NEVER, expected - FLOWS as f64),
         [_, Some(beyond)] => (beyond, 0.0),
@@ -93,7 +94,8 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
     run.complete(UNFINISHED)?;
     let rest = resident_set.growth().saturating_sub(memory.total());
     let is_whole = is_done && stop == Time::NEVER && waiting == 0.0;
-    let mut simulation = if is_whole { memory } else { grown(memory, &loads, until, (most_frames, expected)) };
+    let mut simulation =
+        if is_whole { memory } else { grown(memory, &loads, until, (most_frames, expected + connections)) };
     simulation.flows += Share { count: waiting as u64, bytes: (waiting * first_flows.each() as f64) as u64 };
     Ok(Estimate { simulation, rest, simulated_ps: now.ps().min(until.ps()) })
 }
@@ -120,6 +122,11 @@ fn grown(mut memory: Memory, loads: &[Load], until: Time, (most_frames, most_flo
     }
     project(&mut memory.flows, half.flows, last.flows, most_flows);
     memory
+}
+
+/// Returns the number of connections of all jobs.
+fn connections(plan: &Plan) -> f64 {
+    plan.traffic.jobs.iter().map(|job| f64::from(job.connections.count())).sum()
 }
 
 /// Returns the number of full data frames that fit into all buffers and onto all links.

@@ -10,7 +10,8 @@ pub struct Memory {
     pub nodes: Share,
     /// Ports with their wires, queues, gates and per-port state of mechanisms.
     pub ports: Share,
-    /// Flows at their peak number: specifications, queue pairs, receivers.
+    /// Flows at their peak number, and connections that have carried a message: specifications,
+    /// queue pairs, receivers.
     pub flows: Share,
     /// Frames at their peak number, in queues and on wires.
     pub frames: Share,

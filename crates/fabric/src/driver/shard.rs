@@ -220,6 +220,7 @@ impl Shard {
             ports.bytes += switch + node.flow_control.get_heap_size() as u64;
             ports.count += node.io.ports.len() as u64;
             ports.bytes += node.io.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
+            flows.count += node.endpoint().map_or(0, Endpoint::connections);
             flows.bytes += node.endpoint().map_or(0, Endpoint::heap_bytes);
         }
         let troubled = self.io.wires.iter().filter(|wire| wire.faults.is_some()).count();

@@ -149,6 +149,11 @@ impl Endpoint {
         &self.upcoming
     }
 
+    /// Returns the number of connections that have carried a message from here.
+    pub(crate) fn connections(&self) -> u64 {
+        self.queue_pairs.iter().filter(|pair| pair.outgoing.is_some()).count() as u64
+    }
+
     /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let mechanisms = self.queue_pairs.iter().map(QueuePair::heap_bytes).sum::<u64>()
