@@ -25,6 +25,8 @@ MEASURES = [
     ('kind = "pauses", layer = 2', "2 }", "no switch or relaying host is in this layer"),
     ('kind = "pauses", by = "h0"', '"h0"', "unknown switch"),
     ('kind = "pauses", nodes = "s0"', "nodes", "unknown key"),
+    # The kind and one of its keys have the same name.
+    ('kind = "job", job = "incast", column = "time"', "column", "unknown key"),
     ('kind = "pauses", from = "2 us", to = "1 us"', '"1 us"', "later than `from`, 2 us"),
     ('kind = "requests", stat = "share"', '"share"', "sum, count or a percentile"),
     ('kind = "requests", value = "fct"', '"fct"', "allowed: goodput, time"),

@@ -24,7 +24,7 @@ export function shortName(topology: Topology, port: number): string {
 export const flowEnds = (topology: Topology, flow: Flow | Victim): string =>
   `${nodeName(topology, flow.src)} → ${nodeName(topology, flow.dst)}`;
 
-/** Number of the flow or connection that a flow's name such as `7` or a message's name such as `7.2` contains. */
+/** Number of the flow or connection in the name of a flow (`7`) or of a message (`7.2`). */
 export const flowNumber = (name: string): number => Number.parseInt(name, 10);
 
 /** Name of a queue; queues 0 to 7 are those of the classes. */

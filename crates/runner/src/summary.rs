@@ -115,8 +115,8 @@ pub struct JobSummary {
     pub finished: u32,
     /// Operations that have not ended.
     pub operations_left: u64,
-    /// What the job waits for, if it has not ended: some messages that are not acknowledged, and
-    /// receives whose message was not sent.
+    /// Some messages that are not acknowledged, and
+    /// receives whose message was not sent, if the job has not ended.
     pub waiting: Vec<String>,
 }
 

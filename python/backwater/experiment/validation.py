@@ -197,7 +197,12 @@ def from_pydantic(
 ) -> Diagnostic:
     """Converts an error of pydantic, whose location also names members of unions, into a diagnostic."""
     location, path = entry["loc"], []
+    kinds = _MODELS.get(str(location[0]), {}) if location else {}
     for depth, key in enumerate(location):
+        # The kind follows the name of a measure or the number of a chart. A field may have the
+        # same name.
+        if depth == 2 and key in kinds:  # noqa: PLR2004 - the place in the location
+            continue
         if (isinstance(data, dict) and key in data) or (isinstance(data, list) and isinstance(key, int)):
             path.append(str(key))
             data = data[key]

@@ -129,7 +129,7 @@ export interface Tree {
 
 /** A flow, or a message of a connection: a row of `flows.parquet`. */
 export interface Flow {
-  /** The flow's number, or `7.2` for message 2 of connection 7 if the connection carries several messages. */
+  /** The flow's number; `7.2` for message 2 of connection 7, if that carries several messages. */
   name: string;
   tag: string;
   role: string | null;

@@ -228,8 +228,8 @@ impl<'s> Checker<'s> {
             if errors.is_empty() {
                 return;
             }
-            // Prefer the errors of the alternative that has the right type. A single word is named in
-            // the hint below.
+            // Prefer the errors of the alternative that has the right type. A single word is named
+            // in the hint below.
             let type_fits = errors.iter().all(|it| it.path != path || !it.message.starts_with("must be a"));
             if fewest.is_none() || type_fits && !alternative["const"].is_string() {
                 fewest = Some(errors);
