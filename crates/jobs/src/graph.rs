@@ -3,6 +3,7 @@
 use crate::operation::{After, Matching, Operation, OperationIx, Operations, Rank, StreamIx};
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Wildcard of a sender and of a tag, in the arrays of a [`Graph`].
@@ -162,12 +163,11 @@ impl Graph {
 
     /// Returns the pairs of ranks between which messages travel, in order.
     pub fn pairs(&self) -> Vec<(Rank, Rank)> {
-        let mut pairs: Vec<(Rank, Rank)> = Vec::new();
+        let mut pairs = Vec::new();
         for (rank, graph) in (0..).map(Rank).zip(&self.ranks) {
             let sends = graph.kinds.iter().zip(&graph.peers).filter(|(kind, _)| **kind == Kind::Send);
-            pairs.extend(sends.map(|(_, to)| (rank, Rank(*to))));
-            pairs.sort_unstable();
-            pairs.dedup();
+            let receivers: BTreeSet<u32> = sends.map(|(_, to)| *to).collect();
+            pairs.extend(receivers.into_iter().map(|to| (rank, Rank(to))));
         }
         pairs
     }
@@ -252,5 +252,22 @@ impl fmt::Display for Operation {
             }
             Operation::Compute { length, .. } => write!(f, "computation of {length}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each operation waits for four others.
+    #[test]
+    fn an_operation_takes_at_most_48_bytes() {
+        let (mut rank, count) = (RankBuilder::default(), 70_000);
+        for number in 0..count {
+            let operation = rank.send(Rank(1), 1, 0);
+            (number.max(4) - 4..number).for_each(|on| rank.wait(operation, OperationIx(on), After::End));
+        }
+        let graph = Graph::new([rank]);
+        assert!(graph.heap_bytes() <= 48 * count, "{}", graph.heap_bytes() as f64 / count as f64);
     }
 }
