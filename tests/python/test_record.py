@@ -307,6 +307,17 @@ def test_a_witness_is_the_shortest_part_of_a_run_with_enough_events(
     assert cut(until).fingerprint == first.fingerprint == witnesses.fingerprint(experiment, first)
 
 
+def test_a_run_that_ends_with_its_jobs_has_a_witness(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = '[[scenario.traffic]]\nkind = "collective"\noperation = "all-reduce"\nbytes = "40 KB"\n\n[scales.small]'
+    edited(tiny, ('until = "10 us"', 'until = "jobs"'), ("[scales.small]", job))
+    experiment = Experiment.load(tiny)
+    assert [each.until for each in witnesses.choose(experiment)] == [None] * 2
+    monkeypatch.setattr(witnesses, "_MIN_EVENTS", 100)
+    found = witnesses.choose(experiment)
+    assert all(0 < units.picoseconds(each.until or "") < 100_000_000 for each in found)
+    assert [witnesses.fingerprint(experiment, each) for each in found] == [each.fingerprint for each in found]
+
+
 def test_witnesses_detect_a_changed_simulator(done: Path) -> None:
     experiment, kept = Experiment.load(done), recorded(done)
     assert [*kept.witnesses] == witnesses.choose(experiment)

@@ -42,7 +42,8 @@ def choose(experiment: Experiment) -> list[Witness]:
 
 
 def _cut_short(experiment: Experiment, point: Point) -> Witness:
-    whole = units.picoseconds(experiment.scenario(experiment.content.first_scale, point).resolved()["run"]["until"])
+    until = experiment.scenario(experiment.content.first_scale, point).resolved()["run"]["until"]
+    whole = _run(experiment, point, None).simulated_ps if until == "jobs" else units.picoseconds(until)
     for part in _PARTS:
         until = f"{whole // part} ps"
         # In a run that is too short, parts of the traffic would begin after its end.
