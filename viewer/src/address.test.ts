@@ -25,7 +25,7 @@ describe("addresses", () => {
     const store = new Store(known, read("#view=flow&flow=3&from=0&to=509700000&t=12000000&port=leaf1:0"));
     expect(store.state).toMatchObject({
       view: "flow",
-      flow: "3.2",
+      flow: "3",
       from: 0,
       to: 509_700_000,
       time: 12_000_000,
