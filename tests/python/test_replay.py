@@ -224,7 +224,8 @@ def test_random_fabrics_cover_all_mechanisms(checked: Checked) -> None:
     assert seen["all"] > 0.75 * len(SEEDS)
     wanted = {*WITH_RELAYS, *WITHOUT_RELAYS, *RECOVERIES, *SCHEDULERS, *(f"host {kind}" for kind in HOST_SCHEDULERS)}
     assert min(seen[kind] for kind in [*wanted, "faults"]) >= max(1, len(SEEDS) // 40), seen
-    terms = [f"term {term}" for term in REASONS if term != "unexplained"]
+    # The fabrics have no jobs, so no message waits for an earlier one.
+    terms = [f"term {term}" for term in REASONS if term not in {"unexplained", "earlier-message"}]
     assert min(seen[term] for term in [*terms, "of completion", "of packets", "of window"]) >= max(
         1, len(SEEDS) // 130
     ), seen

@@ -337,11 +337,11 @@ def test_causes_are_sorted_by_the_time_they_paused_others(result: Result, view: 
 def test_the_lists_of_victims_are_those_of_the_report(result: Result, view: Path) -> None:
     lists = json.loads((view / _core.VIEW_INDEX).read_text())["flows"]
     slowest = victims.slowest(result, 30)
-    assert [(row["id"], row["taken"], row["slowdown"]) for row in lists["slowdown"][:30]] == [
-        (victim.flow["id"], victim.taken_ps, pytest.approx(victim.slowdown)) for victim in slowest
+    assert [(row["name"], row["taken"], row["slowdown"]) for row in lists["slowdown"][:30]] == [
+        (str(victim.flow["id"]), victim.taken_ps, pytest.approx(victim.slowdown)) for victim in slowest
     ]
     blocked = result.flows.filter(pl.col("blocked_ps") > 0).sort(["blocked_ps", "id"], descending=[True, False])
-    assert [(row["id"], row["blocked"]) for row in lists["blocked"]] == list(
+    assert [(int(row["name"]), row["blocked"]) for row in lists["blocked"]] == list(
         blocked.select("id", "blocked_ps").iter_rows()
     )
     assert {row["isComplete"] for row in lists["slowdown"]} == {True, False}
