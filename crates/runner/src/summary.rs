@@ -115,8 +115,8 @@ pub struct JobSummary {
     pub finished: u32,
     /// Operations that have not ended.
     pub operations_left: u64,
-    /// If the job has not ended: some messages that are not acknowledged, and receives whose message
-    /// was not sent.
+    /// If the job has not ended: some messages that are not acknowledged, and receives whose
+    /// message was not sent.
     pub waiting: Vec<String>,
 }
 
