@@ -95,8 +95,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let packet = &mut frames[place];
         let Body::Packet(headers) = &packet.frame.body else { unreachable!("link-local frames are not routed") };
         let switch = switch.as_mut().expect("routes pass through switches only");
-        let path = records.path(packet.frame.record).map(Entropy);
-        let key = fabric.key(headers.flow, headers.kind).with(path);
+        let key = fabric.key(headers.flow, headers.kind);
+        let key = if fabric.chooses_paths { key.with(records.path(packet.frame.record).map(Entropy)) } else { key };
         let request = &mut RouteRequest { packet: packet.context(PortIx::NONE, records), destination, key, candidates };
         let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
         match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {
