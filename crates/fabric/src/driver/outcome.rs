@@ -11,7 +11,7 @@ use crate::frame::journey::Journey;
 use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
 use crate::model::host::Posted;
-use crate::model::ledger::FlowAccount;
+use crate::model::ledger::{FlowAccount, Ledger};
 use crate::model::node::Node;
 use crate::model::probe::{HeadroomPeak, Stop};
 use crate::network::flows::Flow;
@@ -270,9 +270,9 @@ impl Simulation {
                 let reception = Box::new(reception.unwrap_or_default());
                 Arrived { bytes: posted.bytes, posted: posted.at, reception, account }
             });
-            let at_sender = self.node(flow.spec.src).io.ledger.as_ref().map(|ledger| ledger.account(id));
             let is_oldest = source.posted(flow).next().is_some_and(|oldest| oldest.number == posted.number);
-            let at_sender = at_sender.map(|account| Box::new(if is_oldest { account } else { Default::default() }));
+            let account = |ledger: &Ledger| if is_oldest { ledger.account(id) } else { FlowAccount::default() };
+            let at_sender = self.node(flow.spec.src).io.ledger.as_deref().map(account).map(Box::new);
             self.message_outcome(message, arrived, None, posted.retransmitted, at_sender)
         };
         source.posted(flow).map(outcome).collect()
@@ -289,7 +289,7 @@ impl Simulation {
         account: Option<Box<FlowAccount>>,
     ) -> FlowOutcome {
         let path = self.path_at_start(flow, spec);
-        let rerouted = self.first_paths.contains_key(&flow);
+        let rerouted = self.first_path(flow, spec).is_some();
         FlowOutcome {
             flow,
             message: 0,

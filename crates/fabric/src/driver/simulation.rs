@@ -354,10 +354,16 @@ impl Simulation {
         self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
     }
 
-    /// Returns the egress ports of a live flow's data by the routes that held at its start.
+    /// Returns the egress ports of the data of a live flow or message by the routes that held at
+    /// its start.
     pub fn path_at_start(&self, id: FlowId, flow: &FlowSpec) -> PortPath {
-        let first = self.first_paths.get(&id).cloned();
+        let first = self.first_path(id, flow).cloned();
         first.unwrap_or_else(|| self.fabric.path(id, flow, Direction::Data))
+    }
+
+    /// Returns the path of a live flow or message at its start, if routes have changed since.
+    pub(super) fn first_path(&self, id: FlowId, flow: &FlowSpec) -> Option<&PortPath> {
+        self.first_paths.get(&id).filter(|_| flow.start < self.rerouted)
     }
 
     /// Returns the flows of each host that have been admitted but not started.
@@ -411,10 +417,6 @@ impl Simulation {
         let spec = FlowSpec { bytes, start: posted, ..self.fabric.flow(connection).clone() };
         let account = account.zip(at_sender).map(|(receiver, sender)| Box::new(receiver.with_sender(*sender)));
         let outcome = self.outcome(connection, &spec, *reception, acknowledged, retransmitted, account);
-        if posted >= self.rerouted {
-            let path = self.fabric.path(connection, &spec, Direction::Data);
-            return FlowOutcome { message, path, rerouted: false, ..outcome };
-        }
         FlowOutcome { message, ..outcome }
     }
 
