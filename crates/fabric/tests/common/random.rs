@@ -3,8 +3,10 @@
 //! Large strategies are boxed, because their values would otherwise overflow the stack of a test.
 
 use super::{applies, flow, link, set_error_rate, sorted};
+use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::AnswerPath;
+use backwater_fabric::driver::partition::Partition;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -663,4 +665,16 @@ pub fn any_case() -> BoxedStrategy<Case> {
         case
     });
     drawn.boxed()
+}
+
+/// Deals the nodes out to shards at random, and in random order.
+pub fn dealt(fabric: &Fabric, shards: usize, seed: u64) -> Partition {
+    let mut nodes: Vec<NodeId> = fabric.spec.nodes.ids().collect();
+    let mut stream = Seed(seed).stream("deal", 0);
+    stream.shuffle(&mut nodes);
+    let mut parts = vec![Vec::new(); shards];
+    for node in nodes {
+        parts[stream.below(shards as u64) as usize].push(node);
+    }
+    Partition(parts)
 }

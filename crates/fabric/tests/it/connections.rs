@@ -1,9 +1,8 @@
 //! Connections: messages on queue pairs that persist, and the applications that post them.
 
 use crate::common::applications::{Gambler, Poster, Told, connected, whole};
-use crate::common::random::any_case;
+use crate::common::random::{any_case, dealt};
 use crate::prelude::*;
-use backwater_engine::random::Seed;
 use backwater_fabric::contract::report::Reception;
 use backwater_fabric::contract::{Application, Posting};
 use backwater_fabric::driver::outcome::Totals;
@@ -151,18 +150,6 @@ fn gamble(case: &Case, seed: u64, partition: impl FnOnce(&Fabric) -> Partition) 
         simulation.install(host, Box::new(Gambler::new(host, own, 20, seed)));
     }
     simulation
-}
-
-/// Deals the nodes out to shards at random, and in random order.
-fn dealt(fabric: &Fabric, shards: usize, seed: u64) -> Partition {
-    let mut nodes: Vec<NodeId> = fabric.spec.nodes.ids().collect();
-    let mut stream = Seed(seed).stream("deal", 0);
-    stream.shuffle(&mut nodes);
-    let mut parts = vec![Vec::new(); shards];
-    for node in nodes {
-        parts[stream.below(shards as u64) as usize].push(node);
-    }
-    Partition(parts)
 }
 
 proptest! {

@@ -5,9 +5,8 @@
 //! arrivals. These results are equal in debug and release builds and on every machine. After an
 //! intended change, `UPDATE_GOLDEN=1 cargo test --test it determinism::` rewrites them.
 
-use crate::common::random::{any_case, plain, with_flow_control};
+use crate::common::random::{any_case, dealt, plain, with_flow_control};
 use crate::prelude::*;
-use backwater_engine::random::Seed;
 use backwater_fabric::driver::outcome::Totals;
 use backwater_fabric::driver::partition::{Partition, expected_load};
 use proptest::prelude::*;
@@ -45,17 +44,10 @@ fn in_shards(case: &Case, shards: usize, threads: usize) -> Outcome {
     outcome(Simulation::new(case.spec.clone(), case.flows.clone(), shards).unwrap(), threads)
 }
 
-/// Runs with nodes assigned to shards at random, and in random order.
-fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
+fn in_dealt_shards(case: &Case, shards: usize, seed: u64) -> Outcome {
     let fabric = Fabric::new(case.spec.clone()).unwrap();
-    let mut nodes: Vec<NodeId> = (0..case.spec.nodes.len() as u32).map(NodeId).collect();
-    let mut stream = Seed(seed).stream("deal", 0);
-    stream.shuffle(&mut nodes);
-    let mut parts = vec![Vec::new(); shards];
-    for node in nodes {
-        parts[stream.below(shards as u64) as usize].push(node);
-    }
-    outcome(Simulation::with_partition(fabric, Box::new(case.flows.clone().into_iter()), &Partition(parts)), 2)
+    let partition = dealt(&fabric, shards, seed);
+    outcome(Simulation::with_partition(fabric, Box::new(case.flows.clone().into_iter()), &partition), 2)
 }
 
 proptest! {
@@ -72,7 +64,7 @@ proptest! {
             prop_assert_eq!(&in_shards(&case, shards, 2), &expected, "{} shards on 2 threads", shards);
         }
         for shards in [1, 2, 3, 5] {
-            prop_assert_eq!(&dealt(&case, shards, seed), &expected, "dealt into {} shards", shards);
+            prop_assert_eq!(&in_dealt_shards(&case, shards, seed), &expected, "dealt into {} shards", shards);
         }
     }
 

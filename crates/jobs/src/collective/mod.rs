@@ -123,6 +123,14 @@ impl Numbering {
         }
     }
 
+    /// Returns the iteration that begins when `operation` ends.
+    fn begins(self, operation: OperationIx) -> Option<u32> {
+        match self.place(operation) {
+            Place::Begin { iteration } => Some(iteration),
+            Place::Send { .. } | Place::Receive { .. } => None,
+        }
+    }
+
     fn number(self, place: Place) -> OperationIx {
         let at = |iteration: u32, step: u32, message: u32, offset: u64| {
             let pair = u64::from(step) * u64::from(self.messages) + u64::from(message);

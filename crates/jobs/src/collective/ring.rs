@@ -156,10 +156,7 @@ impl Operations for Ring {
     }
 
     fn begins(&self, _rank: Rank, operation: OperationIx) -> Option<u32> {
-        match self.numbering.place(operation) {
-            Place::Begin { iteration } => Some(iteration),
-            Place::Send { .. } | Place::Receive { .. } => None,
-        }
+        self.numbering.begins(operation)
     }
 
     fn heap_bytes(&self) -> u64 {

@@ -2,7 +2,7 @@
 //! losses and faults.
 
 use crate::common::{Results, collect, partitioned};
-use crate::fabric::random::{Case, any_case, lossless, plain, reserved};
+use crate::fabric::random::{Case, any_case, dealt, lossless, plain, reserved};
 use crate::fabric::{applications::whole, cases, set_error_rate};
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Time};
@@ -355,18 +355,6 @@ fn run_until(mut simulation: Simulation, end: Time, threads: usize, pace: Pace) 
         }
     }
     finish(results, simulation)
-}
-
-/// Deals the nodes out to shards at random, and in random order.
-fn dealt(fabric: &Fabric, shards: usize, seed: u64) -> Partition {
-    let mut nodes: Vec<NodeId> = fabric.spec.nodes.ids().collect();
-    let mut stream = Seed(seed).stream("deal", 0);
-    stream.shuffle(&mut nodes);
-    let mut parts = vec![Vec::new(); shards];
-    for node in nodes {
-        parts[stream.below(shards as u64) as usize].push(node);
-    }
-    Partition(parts)
 }
 
 /// Observers that have no effect on a run.
