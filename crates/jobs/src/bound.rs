@@ -2,7 +2,7 @@
 
 use crate::operation::{OperationIx, Operations, Rank};
 use crate::rank::{RankState, Sending};
-use backwater_engine::{Duration, Time};
+use backwater_engine::{Duration, Time, interrupt};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -64,7 +64,12 @@ pub fn ideal_run(
         state.start(now, &mut sends);
         after(state, now, &mut sends, &mut events);
     }
+    let mut handled = 0_u64;
     while let Some(Reverse((at, _, rank, event))) = events.pop() {
+        handled += 1;
+        if handled.is_multiple_of(1 << 12) {
+            interrupt::check();
+        }
         now = at;
         let state = &mut states[rank.index()];
         match event {

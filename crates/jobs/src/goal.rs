@@ -172,6 +172,23 @@ impl Block {
     }
 }
 
+/// Returns the lines of a schedule with their numbers, from 1, without blank lines and comments.
+fn statements(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_comment = false;
+    (1_usize..).zip(text.lines()).filter_map(move |(number, line)| {
+        if number.is_multiple_of(1 << 12) {
+            interrupt::check();
+        }
+        let mut line = line.trim();
+        in_comment |= line.starts_with("/*");
+        if in_comment {
+            let (_, rest) = line.split_once("*/")?;
+            (in_comment, line) = (false, rest.trim());
+        }
+        (!line.is_empty() && !line.starts_with("//")).then_some((number, line))
+    })
+}
+
 /// Reads a schedule.
 ///
 /// # Errors
@@ -180,25 +197,8 @@ pub fn read(text: &str) -> Result<Graph, GoalError> {
     let mut ranks: Vec<RankBuilder> = Vec::new();
     let mut number_of_ranks = None;
     let mut block: Option<Block> = None;
-    let mut in_comment = false;
-    let mut last = 0;
-    for (index, line) in text.lines().enumerate() {
-        if index.is_multiple_of(1 << 12) {
-            interrupt::check();
-        }
-        last = index + 1;
-        let mut line = line.trim();
-        if line.starts_with("/*") {
-            in_comment = true;
-        }
-        if in_comment {
-            let Some((_, rest)) = line.split_once("*/") else { continue };
-            (in_comment, line) = (false, rest.trim());
-        }
-        if line.is_empty() || line.starts_with("//") {
-            continue;
-        }
-        let error = |message: String| GoalError { line: index + 1, message };
+    for (number_of_line, line) in statements(text) {
+        let error = |message: String| GoalError { line: number_of_line, message };
         let Some(most) = number_of_ranks else {
             let mut words = Words { words: line.split_ascii_whitespace().peekable() };
             let read = |words: &mut Words<'_>| {
@@ -232,7 +232,9 @@ pub fn read(text: &str) -> Result<Graph, GoalError> {
         (number_of_ranks != Some(ranks.len() as u32)).then(|| format!("`rank {} {{`", ranks.len()))
     };
     match missing {
-        Some(what) => Err(GoalError { line: last, message: format!("is the last line, but {what} is missing") }),
+        Some(what) => {
+            Err(GoalError { line: text.lines().count(), message: format!("is the last line, but {what} is missing") })
+        }
         None => Ok(Graph::new(ranks)),
     }
 }
@@ -247,9 +249,9 @@ pub fn line_of(text: &str, rank: Rank, OperationIx(operation): OperationIx) -> O
         let kind = if first.ends_with(':') { words.next().unwrap_or_default() } else { first };
         ["send", "recv", "calc"].contains(&kind)
     };
-    let lines = text.lines().enumerate().skip_while(|(_, line)| !is_header(line));
+    let lines = statements(text).skip_while(|(_, line)| !is_header(line));
     let mut operations = lines.filter(|(_, line)| is_operation(line));
-    operations.nth(operation as usize).map(|(index, _)| index + 1)
+    operations.nth(operation as usize).map(|(number, _)| number)
 }
 
 #[cfg(test)]
@@ -258,7 +260,7 @@ mod tests {
     use crate::operation::{Operation, Operations};
 
     const RING: &str = "// Two ranks.\nnum_ranks 2\n\nrank 0 {\n a: calc 1000 cpu 3\n b: send 4096b to 1 tag 7\n b \
-        requires a\n recv 100b from -1 tag -1 nic 2\n}\n/* A comment\n   of two lines */\nrank 1 {\n recv 4096b \
+        requires a\n recv 100b from -1 tag -1 nic 2\n}\n/* rank 1 {\n send 1b to 0 */\nrank 1 {\n recv 4096b \
         from 0 tag 7\n c: send 100b to 0\n c irequires c\n}\n";
 
     #[test]

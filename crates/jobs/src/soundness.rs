@@ -29,8 +29,9 @@ enum Progress {
 }
 
 /// Returns the errors of operations: receives that are too small for their messages, or that can
-/// never end. Graphs with receives from any rank or with any tag are not checked for the latter,
-/// because the order of arrivals decides which message they take.
+/// never end. Graphs are not checked for the latter if the order of arrivals decides which message
+/// a receive takes: with receives from any rank or with any tag, and if two receives with the same
+/// sender and tag wait at once.
 pub fn check(graph: &Graph) -> Vec<Unsound> {
     let sizes = small_receives(graph);
     if !sizes.is_empty() {
@@ -227,6 +228,7 @@ fn never_ending(graph: &Graph) -> Option<Unsound> {
     let mut chain = vec![(rank, operation)];
     let mut places: BTreeMap<(Rank, OperationIx), usize> = BTreeMap::from([((rank, operation), 0)]);
     let from = loop {
+        interrupt::check();
         let (rank, operation) = chain[chain.len() - 1];
         let Some(next) = execution.awaited(rank, operation) else {
             let message = "can never end: no send is left for it".to_owned();
