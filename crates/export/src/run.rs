@@ -42,8 +42,14 @@ impl Flow {
 
     /// Returns the name of a message as shown to users; `id` is the number of the flow.
     pub(crate) fn name(&self, id: u32, message: &Message) -> String {
-        if self.messages.len() > 1 { format!("{id}.{}", message.number) } else { id.to_string() }
+        message_name(id.into(), message.number.into(), self.messages.len() > 1)
     }
+}
+
+/// Returns the name of a message as shown to users: number of the flow, and number of the message
+/// if the flow is a connection with several.
+pub(crate) fn message_name(flow: u64, message: u64, is_one_of_many: bool) -> String {
+    if is_one_of_many { format!("{flow}.{message}") } else { flow.to_string() }
 }
 
 /// Link in one direction.

@@ -1,7 +1,7 @@
 //! All flows and messages by number, and lists of the most affected flows.
 
 use crate::ExportError;
-use crate::run::Run;
+use crate::run::{Run, message_name};
 use crate::tables::Rows;
 use crate::view::sheet::Sheet;
 use backwater_columns::{Column, Text, field, list_field};
@@ -83,7 +83,7 @@ impl Flow {
 
     /// Returns the name as shown to users.
     fn name(&self) -> String {
-        if self.is_one_of_many { format!("{}.{}", self.id, self.message) } else { self.id.to_string() }
+        message_name(self.id, self.message, self.is_one_of_many)
     }
 
     /// Returns the time from the flow's start until the flow finished, or until `end`.
