@@ -4,6 +4,8 @@ use crate::operation::Rank;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::flows::Connections;
 use backwater_fabric::network::spec::FlowSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Pairs of ranks that have connections.
 #[derive(Clone, Debug)]
@@ -27,18 +29,20 @@ pub enum Pairs {
 }
 
 /// Use of several queue pairs by the messages of one channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// Each message uses the next queue pair in turn (`NCCL_IB_SPLIT_DATA_ON_QPS` = 0).
+    /// Each message uses the next queue pair in turn (`NCCL_IB_SPLIT_DATA_ON_QPS=0`, the default of
+    /// NCCL 2.30).
     #[default]
-    Turns,
-    /// Each message is cut into equal parts, multiples of [`PART`] bytes, one per queue pair
-    /// (`NCCL_IB_SPLIT_DATA_ON_QPS` = 1).
+    RoundRobin,
+    /// Each message is cut into equal parts, multiples of 128 B, one for each queue pair
+    /// (`NCCL_IB_SPLIT_DATA_ON_QPS=1`).
     Split,
 }
 
 /// Unit of the parts of a message that is split over queue pairs, in bytes.
-pub const PART: u64 = 128;
+const PART: u64 = 128;
 
 /// Connections of a job: for each pair of ranks and channel, one per queue pair.
 #[derive(Clone, Debug)]
@@ -80,6 +84,14 @@ impl JobConnections {
     /// Returns the number of queue pairs per channel.
     pub fn queue_pairs(&self) -> u32 {
         self.queue_pairs
+    }
+
+    /// Returns the number of connections from one rank to another.
+    pub fn per_pair(&self) -> u64 {
+        let (Pairs::Ring { channels, .. } | Pairs::All { channels, .. }) = self.pairs else {
+            return self.queue_pairs.into();
+        };
+        u64::from(channels) * u64::from(self.queue_pairs)
     }
 
     /// Returns the use of several queue pairs.
@@ -124,7 +136,7 @@ impl JobConnections {
     /// Returns the sizes of the parts of a message.
     pub fn parts(&self, bytes: u64) -> impl Iterator<Item = u64> {
         let part = match self.spread {
-            Spread::Turns => bytes,
+            Spread::RoundRobin => bytes,
             Spread::Split => bytes.div_ceil(self.queue_pairs.into()).next_multiple_of(PART),
         };
         (0..bytes.div_ceil(part)).map(move |index| part.min(bytes - index * part))
@@ -160,7 +172,7 @@ mod tests {
         let kinds =
             [Pairs::Ring { ranks: 3, channels: 2 }, Pairs::All { ranks: 3, channels: 2 }, Pairs::Listed(listed)];
         for (pairs, used) in kinds.into_iter().zip([12, 24, 6]) {
-            let connections = connections(pairs, 2, Spread::Turns);
+            let connections = connections(pairs, 2, Spread::RoundRobin);
             let mut numbers = std::collections::BTreeSet::new();
             for index in 0..connections.count() {
                 let (from, to, channel) = connections.ends(index);
@@ -182,6 +194,6 @@ mod tests {
         assert_eq!(parts(1000, 4, Spread::Split), [256, 256, 256, 232]);
         assert_eq!(parts(100, 4, Spread::Split), [100]);
         assert_eq!(parts(1_048_576, 2, Spread::Split), [524_288; 2]);
-        assert_eq!(parts(1000, 4, Spread::Turns), [1000]);
+        assert_eq!(parts(1000, 4, Spread::RoundRobin), [1000]);
     }
 }

@@ -4,7 +4,6 @@ use crate::operation::{After, Matching, Operation, OperationIx, Operations, Rank
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// Wildcard of a sender and of a tag, in the arrays of a [`Graph`].
 const ANY: u32 = u32::MAX;
@@ -233,25 +232,6 @@ impl HeapBytes for RankGraph {
         let RankGraph { kinds, streams, peers, tags, amounts, waits, ends, edges } = self;
         let facts = kinds.heap_bytes() + streams.heap_bytes() + peers.heap_bytes() + tags.heap_bytes();
         facts + amounts.heap_bytes() + waits.heap_bytes() + ends.heap_bytes() + edges.heap_bytes()
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Operation::Send { to, bytes, tag, .. } => write!(f, "send of {bytes} B to rank {} with tag {tag}", to.0),
-            Operation::Receive { from, tag } => {
-                match from {
-                    Some(from) => write!(f, "receive from rank {}", from.0)?,
-                    None => write!(f, "receive from any rank")?,
-                }
-                match tag {
-                    Some(tag) => write!(f, " with tag {tag}"),
-                    None => write!(f, " with any tag"),
-                }
-            }
-            Operation::Compute { length, .. } => write!(f, "computation of {length}"),
-        }
     }
 }
 

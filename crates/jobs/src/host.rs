@@ -58,6 +58,9 @@ pub struct HostProgram {
 }
 
 impl HostProgram {
+    /// Maximum number of operations of a rank that are generated. Their numbers are tags.
+    pub const MOST_OPERATIONS: u64 = 1 << (TAG_BITS - 1);
+
     /// Adds rank `rank` of a job. Jobs are added in the order of their connections.
     pub fn add(&mut self, job: usize, spec: Job, rank: Rank) {
         let state = RankState::new(spec.operations.clone(), rank, spec.records);
@@ -100,13 +103,17 @@ impl HostProgram {
 impl HostedRank {
     /// Posts messages, each on one queue pair or split over several.
     fn post(&mut self, sends: &mut Vec<Sending>, posts: &mut Vec<Posting>) {
-        let (connections, matching) = (self.spec.connections.clone(), self.spec.operations.matching());
+        if sends.is_empty() {
+            return;
+        }
+        let HostedRank { spec: Job { operations, connections, first, .. }, state, turns, unacknowledged, .. } = self;
+        let matching = operations.matching();
         for Sending { operation, to, bytes, tag, channel } in sends.drain(..) {
-            let lane = connections.first(self.state.rank(), to, channel);
-            let turn = self.turns.entry(lane).or_default();
+            let lane = connections.first(state.rank(), to, channel);
+            let turn = turns.entry(lane).or_default();
             let number = u64::from(*turn);
             let queue_pair = match connections.spread() {
-                Spread::Turns => *turn % connections.queue_pairs(),
+                Spread::RoundRobin => *turn % connections.queue_pairs(),
                 Spread::Split => 0,
             };
             *turn = turn.wrapping_add(1);
@@ -115,12 +122,12 @@ impl HostedRank {
                 Matching::Operation => tag,
                 Matching::Tag => tag | (number << LISTED_BITS) & ((1 << TAG_BITS) - 1),
             };
-            let first = self.spec.first.0 + lane + queue_pair;
+            let first = first.0 + lane + queue_pair;
             for (connection, bytes) in (first..).map(FlowId).zip(connections.parts(bytes)) {
                 posts.push(Posting { connection, bytes, tag: tag | count << TAG_BITS, id: operation.0 });
             }
             if count > 1 {
-                self.unacknowledged.insert(operation, count as u32);
+                unacknowledged.insert(operation, count as u32);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Operations of a rank, and the dependencies between them.
 
 use backwater_engine::Duration;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 /// Position in a job, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +51,40 @@ pub enum Operation {
         /// Stream of the rank.
         stream: StreamIx,
     },
+}
+
+impl Operation {
+    /// Names of the kinds of operations.
+    pub const KINDS: [&str; 3] = ["send", "receive", "compute"];
+
+    /// Returns the name of the kind.
+    pub fn kind(&self) -> &'static str {
+        let kind = match self {
+            Operation::Send { .. } => 0,
+            Operation::Receive { .. } => 1,
+            Operation::Compute { .. } => 2,
+        };
+        Operation::KINDS[kind]
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operation::Send { to, bytes, tag, .. } => write!(f, "send of {bytes} B to rank {} with tag {tag}", to.0),
+            Operation::Receive { from, tag } => {
+                match from {
+                    Some(from) => write!(f, "receive from rank {}", from.0)?,
+                    None => write!(f, "receive from any rank")?,
+                }
+                match tag {
+                    Some(tag) => write!(f, " with tag {tag}"),
+                    None => write!(f, " with any tag"),
+                }
+            }
+            Operation::Compute { length, .. } => write!(f, "computation of {length}"),
+        }
+    }
 }
 
 /// Event of an operation that another operation waits for.

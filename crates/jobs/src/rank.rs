@@ -213,12 +213,11 @@ impl RankState {
 
     /// Handles the consequences of events until none is left.
     fn settle(&mut self, now: Time, sends: &mut Vec<Sending>) {
-        let operations = self.operations.clone();
         while let Some((operation, after)) = self.events.pop_front() {
-            let unmet = &mut self.unmet;
+            let RankState { operations, rank, unmet, .. } = self;
             let mut ready = Vec::new();
-            operations.visit_dependents(self.rank, operation, after, &mut |dependent| {
-                let left = unmet.entry(dependent).or_insert_with(|| operations.prerequisites(self.rank, dependent));
+            operations.visit_dependents(*rank, operation, after, &mut |dependent| {
+                let left = unmet.entry(dependent).or_insert_with(|| operations.prerequisites(*rank, dependent));
                 *left -= 1;
                 if *left == 0 {
                     unmet.remove(&dependent);

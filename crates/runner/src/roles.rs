@@ -8,7 +8,8 @@
 //!
 //! Shares follow from the routes before the run. If the senders of an incast are drawn uniformly
 //! from a set, their traffic is assumed to split evenly over equal-cost paths. Flows of other parts
-//! with `role = "incast"` count with their bytes on their own paths.
+//! with `role = "incast"` count with their bytes on their own paths, and connections of jobs with
+//! the bytes of an iteration.
 
 use backwater_engine::index::IndexVec;
 use backwater_fabric::frame::Direction;
@@ -47,9 +48,9 @@ pub struct Roles {
 const TOLERANCE: f64 = 1e-9;
 
 impl Roles {
-    /// Computes the roles for `traffic`. A port counts from a share of `least`. Returns `None`
-    /// without an incast.
-    pub fn new(traffic: &Traffic, fabric: &mut Fabric, least: f64) -> Option<Roles> {
+    /// Computes the roles for `traffic`. `firsts` are the first connections of its jobs. A port
+    /// counts from a share of `least`. Returns `None` without an incast.
+    pub fn new(traffic: &Traffic, firsts: &[FlowId], fabric: &mut Fabric, least: f64) -> Option<Roles> {
         let is_incast: Vec<bool> = traffic.roles.iter().map(|role| *role == Role::Incast).collect();
         if !is_incast.contains(&true) {
             return None;
@@ -59,7 +60,7 @@ impl Roles {
             let shares = fabric.routes.shares(&fabric.wiring, &senders, receiver);
             roles.mark(fabric, receiver, shares, least);
         }
-        for ((_, receiver), bytes) in traced(traffic, fabric) {
+        for ((_, receiver), bytes) in traced(traffic, firsts, fabric) {
             let total: f64 = bytes.total;
             let shares = bytes.by_port.into_iter().map(|(port, bytes)| (port, bytes / total));
             roles.mark(fabric, receiver, shares, least);
@@ -96,14 +97,18 @@ struct Sums {
     by_port: BTreeMap<PortId, f64>,
 }
 
-/// Returns the bytes of incasts that consist of listed flows, by tag and receiver.
-fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sums> {
+/// Returns the bytes of incasts that consist of listed flows or jobs, by tag and receiver.
+fn traced(traffic: &Traffic, firsts: &[FlowId], fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sums> {
     let mut sums: BTreeMap<(u16, NodeId), Sums> = BTreeMap::new();
     if traffic.traced.is_empty() {
         return sums;
     }
-    let ids = (fabric.flows.next_id().0..).map(FlowId);
-    for (id, flow) in ids.zip(traffic.flows()).filter(|(_, flow)| traffic.traced.contains(&flow.tag)) {
+    let jobs = firsts.iter().zip(&traffic.jobs).filter(|(_, job)| traffic.traced.contains(&job.tag));
+    let connections =
+        jobs.flat_map(|(first, job)| job.loads(u32::MAX).map(|(index, flow)| (FlowId(first.0 + index), flow)));
+    let flows = (fabric.flows.next_id().0..).map(FlowId).zip(traffic.flows());
+    let flows = flows.filter(|(_, flow)| traffic.traced.contains(&flow.tag));
+    for (id, flow) in connections.chain(flows) {
         fabric.add_waypoint_routes(&flow);
         let Sums { total, by_port } = sums.entry((flow.tag, flow.dst)).or_default();
         // An endless flow counts with its size `u64::MAX` and outweighs finite flows.

@@ -59,7 +59,7 @@ pub enum RunError {
 pub struct RunProgress {
     /// Simulated time, ps.
     pub time_ps: u64,
-    /// End of the traffic, ps. Later times drain the network.
+    /// End of the traffic, ps. Later times drain the network. Zero if the run ends with its jobs.
     pub end_ps: u64,
     /// Events handled.
     pub events: u64,
@@ -102,7 +102,7 @@ pub struct Run {
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
     /// Names of the counts that load balancers hold.
     lb_stats: BTreeMap<&'static str, Name>,
-    /// Names of terms, of the groups of packets in [`WaitRow`](crate::tables::WaitRow), and of
+    /// Names of terms, of words of jobs, of the groups of packets in [`WaitRow`](crate::tables::WaitRow), and of
     /// signals.
     terms: BTreeMap<&'static str, Name>,
     event_log: EventLog,
@@ -230,9 +230,8 @@ impl Run {
         let mut fabric = plan.take_fabric();
         let hosts = fabric.spec.nodes.iter().filter(|node| node.kind.has_endpoint()).count();
         let mut names = every_name(&plan);
-        let jobs = Jobs::declare(&plan, &mut fabric, names.len() as u32);
-        names.extend(jobs::words().map(ToOwned::to_owned));
-        let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
+        let jobs = Jobs::declare(&plan, &mut fabric);
+        let roles = Roles::new(&plan.traffic, &jobs.firsts(), &mut fabric, plan.probes.vulnerable_share);
         let messages = plan.traffic.messages(SAMPLE);
         let source = Box::new(plan.traffic.flows().take(flows));
         let mut simulation = Simulation::streaming(fabric, source, &messages, shards);
@@ -256,9 +255,14 @@ impl Run {
         let lb_stats: BTreeMap<_, _> =
             lb_stat_names(&simulation).into_iter().zip((names.len() as u32..).map(Name)).collect();
         names.extend(lb_stats.keys().map(|what| (*what).to_owned()));
-        let words = || Term::ALL.map(Term::name).into_iter().chain(PARTS).chain(SignalKind::ALL.map(SignalKind::name));
-        let terms: BTreeMap<_, _> = words().zip((names.len() as u32..).map(Name)).collect();
-        names.extend(words().map(ToOwned::to_owned));
+        let words = Term::ALL.map(Term::name).into_iter().chain(PARTS).chain(SignalKind::ALL.map(SignalKind::name));
+        let mut terms: BTreeMap<_, _> = BTreeMap::new();
+        for word in words.chain(jobs::words(&plan)) {
+            terms.entry(word).or_insert_with(|| {
+                names.push(word.to_owned());
+                Name(names.len() as u32 - 1)
+            });
+        }
         let event_log = EventLog::new(&mut names);
         let names = names.iter().map(|name| Text::from(name.as_str())).collect();
         let tables = Tables::create(directory, &names, &metadata(&plan, build))?;
@@ -429,13 +433,13 @@ impl Run {
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
         }
-        let jobs_are_done = self.jobs_are_done();
-        if self.plan.run.ends_with_jobs() && jobs_are_done {
+
+        if self.plan.run.ends_with_jobs() && self.jobs_are_done() {
             return Some(Outcome::Completed);
         }
         // Endless flows do not delay the end.
         let flows_are_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
-        let all_done = flows_are_done && jobs_are_done;
+        let all_done = flows_are_done && self.jobs_are_done();
         let is_last = now >= self.last();
         // Without pending events, the remaining packets wait at a link that stays down.
         let is_over = self.simulation.next_event() == Time::NEVER;
@@ -459,10 +463,10 @@ impl Run {
 
     /// Returns the progress.
     pub fn progress(&self) -> RunProgress {
-        let totals = self.simulation.totals();
+        let (totals, run) = (self.simulation.totals(), &self.plan.run);
         RunProgress {
             time_ps: self.simulation.now().ps(),
-            end_ps: self.plan.run.end_of_traffic().ps(),
+            end_ps: if run.ends_with_jobs() { 0 } else { run.end_of_traffic().ps() },
             events: totals.events,
             packet_hops: totals.packet_hops,
             live_flows: totals.live_flows(),
@@ -555,8 +559,8 @@ impl Run {
                 finished: totals.received_flows,
                 unfinished: totals.started_flows - totals.endless_flows - totals.received_flows,
                 endless: totals.endless_flows,
-                left_out: self.plan.traffic.left_out[0],
-                undelivered_bytes: self.undelivered + self.plan.traffic.left_out[1],
+                left_out: self.plan.traffic.left_out.flows,
+                undelivered_bytes: self.undelivered + self.plan.traffic.left_out.bytes,
             },
             jobs: self.job_summaries(),
             drops: DropCause::ALL.iter().map(|cause| cause.name()).zip(totals.drops).collect(),

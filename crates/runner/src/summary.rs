@@ -116,7 +116,7 @@ pub struct JobSummary {
     /// Operations that have not ended.
     pub operations_left: u64,
     /// If the job has not ended: some messages that are not acknowledged, and receives whose
-    /// message was not sent.
+    /// message has not arrived.
     pub waiting: Vec<String>,
 }
 

@@ -123,7 +123,8 @@ tables! {
     /// One row per flow, written after its last packet left the network, and one row per message of
     /// a connection, written after its acknowledgement. Unfinished flows and messages come last.
     flows: FlowRow {
-        /// Number of the flow, in order of start. For a message, the number of its connection.
+        /// Number of the flow, in order of start, after the numbers of the jobs' connections. For a
+        /// message, the number of its connection.
         id: u32,
         /// Number of the connection: `id`, since a flow is a connection with one message.
         connection: u32,

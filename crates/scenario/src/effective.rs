@@ -31,6 +31,7 @@ pub struct Effective {
 
 /// The effective value of an option, set or not.
 struct Derived {
+    /// Null for an option without effect.
     value: Value,
     /// Origin if the option is unset.
     origin: String,
@@ -196,11 +197,12 @@ impl Derivation<'_> {
 
     fn traffic(&mut self, scenario: &Scenario, graph: &Graph) {
         let end = scenario.run.end_of_traffic();
+        let capped = if scenario.run.ends_with_jobs() { "capped at `run.limit`" } else { "capped at `run.until`" };
         for (i, part) in scenario.traffic.iter().enumerate() {
             let common = part.common();
             self.put(format!("traffic[{i}].role"), common.role, DEFAULT, "");
-            let stop = common.stop.map_or(end, |stop| stop.min(end));
-            self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "capped at `run.until`");
+            let stop = (!part.is_job()).then(|| common.stop.map_or(end, |stop| stop.min(end)));
+            self.put(format!("traffic[{i}].stop"), stop, DEFAULT, capped);
             for (key, value) in part.effective_values(graph) {
                 self.put(format!("traffic[{i}].{key}"), value, DEFAULT, "");
             }
@@ -252,6 +254,7 @@ impl<'s> Walk<'s> {
                 let of_items = &schema["items"];
                 items.iter().enumerate().for_each(|(i, item)| self.node(of_items, item, &format!("{path}[{i}]")));
             }
+            (Value::Null, Some(Derived { value: Value::Null, .. })) => {}
             (Value::Null, Some(Derived { value, origin, .. })) => {
                 self.found.push(Effective { path: path.into(), value, origin });
             }

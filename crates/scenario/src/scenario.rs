@@ -172,6 +172,16 @@ impl RunConfig {
         }
     }
 
+    /// Returns the option that sets the end of the traffic.
+    pub(crate) fn option_of_end(&self) -> &'static str {
+        if self.ends_with_jobs() { "run.limit" } else { "run.until" }
+    }
+
+    /// Returns the option that sets [`RunConfig::last`].
+    pub(crate) fn option_of_last(&self) -> &'static str {
+        if self.ends_with_jobs() { "run.limit" } else { "run.drain" }
+    }
+
     /// Returns true if the run ends with its jobs.
     pub fn ends_with_jobs(&self) -> bool {
         self.until == RunEnd::Jobs
@@ -194,7 +204,8 @@ pub struct InterfacesConfig {
     pub step: u32,
 }
 
-fn one() -> u32 {
+/// Default of counts.
+pub(crate) fn one() -> u32 {
     1
 }
 
@@ -315,8 +326,8 @@ pub struct TraceConfig {
     pub nodes: Option<NodeList>,
     /// Ports whose events are traced, such as "leaf3:5" or "leaf3->h7". Excludes `nodes`.
     pub ports: Option<Vec<String>>,
-    /// Flows whose packets and senders are traced, by number in order of start, from 0. Excludes
-    /// `nodes`.
+    /// Flows whose packets and senders are traced, by number: the column `id` of `flows.parquet`.
+    /// Excludes `nodes`.
     pub flows: Option<Vec<u32>>,
 }
 

@@ -190,7 +190,7 @@ pub struct LinkFault {
 pub enum FlowKeys {
     /// The part of the traffic, source, destination, and a number. For listed flows: the number
     /// among the part's flows with the same ends. For generated arrivals: the number among the
-    /// part's flows with the same source. So other flows do not affect a flow's path.
+    /// part's flows with the same source. So flows of other parts do not affect a flow's path.
     Connection,
     /// The number of the flow among all flows, in order of start. So the path of a flow depends on
     /// the number of earlier flows. For the results of earlier versions.

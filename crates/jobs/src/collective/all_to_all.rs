@@ -1,7 +1,7 @@
 //! All-to-all: every rank sends one block to every other rank.
 
-use super::{Division, Numbering, Place};
-use crate::operation::{After, Matching, Operation, OperationIx, Operations, Rank, StreamIx};
+use super::{Division, Numbering, Place, of_others};
+use crate::operation::{After, Matching, Operation, OperationIx, Operations, Rank};
 use backwater_engine::Duration;
 
 /// Order in which a rank exchanges blocks with its peers.
@@ -29,8 +29,6 @@ pub struct AllToAll {
     window: u32,
     division: Division,
     numbering: Numbering,
-    /// Computation before each iteration but the first.
-    gap: Duration,
 }
 
 impl AllToAll {
@@ -55,23 +53,13 @@ impl AllToAll {
                 (1..=mask).map(next).filter(|distance| *distance < ranks).collect()
             }
         };
-        let numbering = Numbering { iterations, steps: ranks - 1, messages: division.messages() };
-        AllToAll { ranks, distances, window, division, numbering, gap }
+        let numbering = Numbering { iterations, steps: ranks - 1, messages: division.messages(), gap };
+        AllToAll { ranks, distances, window, division, numbering }
     }
 
-    /// Returns the number of steps that can be under way at once.
-    pub fn window(&self) -> u32 {
-        self.window
-    }
-
-    /// Returns the division of the array.
-    pub fn division(&self) -> &Division {
-        &self.division
-    }
-
-    /// Returns the distance to the receiver in each step.
-    pub fn distances(&self) -> &[u32] {
-        &self.distances
+    /// Returns the ratio of bus bandwidth to algorithm bandwidth (nccl-tests, PERFORMANCE.md).
+    pub fn bus_factor(ranks: u32) -> f64 {
+        of_others(ranks)
     }
 }
 
@@ -86,11 +74,7 @@ impl Operations for AllToAll {
 
     fn get(&self, rank: Rank, operation: OperationIx) -> Operation {
         match self.numbering.place(operation) {
-            Place::Begin { iteration } => {
-                let is_gap = iteration > 0 && iteration < self.numbering.iterations;
-                let length = if is_gap { self.gap } else { Duration::ZERO };
-                Operation::Compute { length, stream: StreamIx(0) }
-            }
+            Place::Begin { iteration } => self.numbering.begin(iteration),
             Place::Send { iteration, step, message } => {
                 let to = (rank.0 + self.distances[step as usize]) % self.ranks;
                 Operation::Send {
@@ -115,30 +99,37 @@ impl Operations for AllToAll {
         match self.numbering.place(operation) {
             Place::Begin { iteration: 0 } | Place::Receive { .. } => 0,
             Place::Begin { .. } => self.numbering.events(),
-            Place::Send { step, .. } if step < self.window => 1,
-            Place::Send { .. } => 2 * self.numbering.messages,
+            // Messages of the first steps are posted one after the other. The first message of a later
+            // step waits for all messages of the step `window` steps before.
+            Place::Send { step, message: 0, .. } if step >= self.window => 2 * self.numbering.messages,
+            Place::Send { .. } => 1,
         }
     }
 
     fn visit_dependents(&self, _rank: Rank, operation: OperationIx, after: After, visit: &mut dyn FnMut(OperationIx)) {
-        let Numbering { iterations, steps, messages } = self.numbering;
+        let Numbering { iterations, steps, messages, .. } = self.numbering;
         let mut visit = |place: Place| visit(self.numbering.number(place));
         let place = self.numbering.place(operation);
         match (place, after) {
             (Place::Begin { iteration }, After::End) if iteration < iterations => {
-                for step in 0..self.window.min(steps) {
-                    (0..messages).for_each(|message| visit(Place::Send { iteration, step, message }));
-                }
+                visit(Place::Send { iteration, step: 0, message: 0 });
             }
             (Place::Send { iteration, step, .. } | Place::Receive { iteration, step, .. }, After::End) => {
-                if let Some(next) = step.checked_add(self.window).filter(|next| *next < steps) {
-                    (0..messages).for_each(|message| visit(Place::Send { iteration, step: next, message }));
+                if let Some(step) = step.checked_add(self.window).filter(|next| *next < steps) {
+                    visit(Place::Send { iteration, step, message: 0 });
                 }
                 if matches!(place, Place::Receive { .. }) {
                     visit(Place::Begin { iteration: iteration + 1 });
                 }
             }
-            (Place::Send { iteration, .. }, After::Start) => visit(Place::Begin { iteration: iteration + 1 }),
+            (Place::Send { iteration, step, message }, After::Start) => {
+                if message + 1 < messages {
+                    visit(Place::Send { iteration, step, message: message + 1 });
+                } else if step + 1 < self.window.min(steps) {
+                    visit(Place::Send { iteration, step: step + 1, message: 0 });
+                }
+                visit(Place::Begin { iteration: iteration + 1 });
+            }
             _ => {}
         }
     }

@@ -7,7 +7,8 @@
 pub mod all_to_all;
 pub mod ring;
 
-use crate::operation::OperationIx;
+use crate::operation::{Operation, OperationIx, StreamIx};
+use backwater_engine::Duration;
 
 /// Division of the array of a collective into blocks, channels and chunks. Parts differ by at most
 /// one byte.
@@ -38,14 +39,9 @@ impl Division {
         Ok(Division { bytes, blocks, channels, chunks })
     }
 
-    /// Returns the bytes of the array.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Returns the number of messages per block.
+    /// Returns the number of messages per block; `u32::MAX` if there are more.
     pub fn messages(&self) -> u32 {
-        self.channels * self.chunks
+        self.channels.saturating_mul(self.chunks)
     }
 
     /// Returns the bytes of a block.
@@ -63,6 +59,11 @@ impl Division {
         let of_channel = part(self.block(block), self.channels, message / self.chunks);
         part(of_channel, self.chunks, message % self.chunks)
     }
+}
+
+/// Returns the share of an array that belongs to other ranks.
+fn of_others(ranks: u32) -> f64 {
+    f64::from(ranks - 1) / f64::from(ranks)
 }
 
 /// Returns the size of part `index` of `whole` in `parts` parts.
@@ -98,6 +99,8 @@ struct Numbering {
     steps: u32,
     /// Messages per step.
     messages: u32,
+    /// Computation before each iteration but the first.
+    gap: Duration,
 }
 
 impl Numbering {
@@ -121,6 +124,12 @@ impl Numbering {
         } else {
             Place::Receive { iteration, step, message }
         }
+    }
+
+    /// Returns the computation before an iteration.
+    fn begin(self, iteration: u32) -> Operation {
+        let is_gap = iteration > 0 && iteration < self.iterations;
+        Operation::Compute { length: if is_gap { self.gap } else { Duration::ZERO }, stream: StreamIx(0) }
     }
 
     /// Returns the iteration that begins when `operation` ends.
@@ -187,7 +196,7 @@ mod tests {
 
         #[test]
         fn numbers_and_places_correspond(iterations in 1u32..4, steps in 1u32..5, messages in 1u32..4) {
-            let numbering = Numbering { iterations, steps, messages };
+            let numbering = Numbering { iterations, steps, messages, gap: Duration::ZERO };
             for operation in (0..numbering.count()).map(OperationIx) {
                 prop_assert_eq!(numbering.number(numbering.place(operation)), operation);
             }

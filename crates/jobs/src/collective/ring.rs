@@ -1,8 +1,8 @@
 //! Collectives on a ring: in every step, each rank sends to the next rank and receives from the
 //! previous one.
 
-use super::{Division, Numbering, Place};
-use crate::operation::{After, Matching, Operation, OperationIx, Operations, Rank, StreamIx};
+use super::{Division, Numbering, Place, of_others};
+use crate::operation::{After, Matching, Operation, OperationIx, Operations, Rank};
 use backwater_engine::Duration;
 
 /// Collective that runs on a ring of `n` ranks.
@@ -35,10 +35,9 @@ impl RingKind {
 
     /// Returns the ratio of bus bandwidth to algorithm bandwidth (nccl-tests, PERFORMANCE.md).
     pub fn bus_factor(self, ranks: u32) -> f64 {
-        let share = f64::from(ranks - 1) / f64::from(ranks);
         match self {
-            RingKind::AllReduce => 2.0 * share,
-            RingKind::AllGather | RingKind::ReduceScatter => share,
+            RingKind::AllReduce => 2.0 * of_others(ranks),
+            RingKind::AllGather | RingKind::ReduceScatter => of_others(ranks),
             RingKind::SendReceive => 1.0,
         }
     }
@@ -55,30 +54,18 @@ pub struct Ring {
     ranks: u32,
     division: Division,
     numbering: Numbering,
-    /// Computation before each iteration but the first.
-    gap: Duration,
 }
 
 impl Ring {
     /// Creates the operations of `ranks` ranks, at least 2. `division` has as many blocks as
     /// [`RingKind::blocks`] returns.
     pub fn new(kind: RingKind, ranks: u32, division: Division, iterations: u32, gap: Duration) -> Ring {
-        let numbering = Numbering { iterations, steps: kind.steps(ranks), messages: division.messages() };
-        Ring { kind, ranks, division, numbering, gap }
-    }
-
-    /// Returns the kind of collective.
-    pub fn kind(&self) -> RingKind {
-        self.kind
-    }
-
-    /// Returns the division of the array.
-    pub fn division(&self) -> &Division {
-        &self.division
+        let numbering = Numbering { iterations, steps: kind.steps(ranks), messages: division.messages(), gap };
+        Ring { kind, ranks, division, numbering }
     }
 
     /// Returns the block that `rank` sends in `step`.
-    pub fn block(&self, Rank(rank): Rank, step: u32) -> u32 {
+    fn block(&self, Rank(rank): Rank, step: u32) -> u32 {
         let first = match self.kind {
             RingKind::AllReduce | RingKind::AllGather => rank,
             // The last block that arrives is the rank's own.
@@ -100,11 +87,7 @@ impl Operations for Ring {
 
     fn get(&self, rank: Rank, operation: OperationIx) -> Operation {
         match self.numbering.place(operation) {
-            Place::Begin { iteration } => {
-                let is_gap = iteration > 0 && iteration < self.numbering.iterations;
-                let length = if is_gap { self.gap } else { Duration::ZERO };
-                Operation::Compute { length, stream: StreamIx(0) }
-            }
+            Place::Begin { iteration } => self.numbering.begin(iteration),
             Place::Send { iteration, step, message } => Operation::Send {
                 to: Rank((rank.0 + 1) % self.ranks),
                 bytes: self.division.message(self.block(rank, step), message),

@@ -363,7 +363,7 @@ fn compare(spec: &NetworkSpec, subjects: &[Subject], others: &[FlowSpec]) -> (Ou
     for (part, (subject, queue_pairs)) in subjects.iter().zip(&queue_pairs).enumerate() {
         let hosts = subject.hosts.iter().copied().map(NodeId).collect();
         let pairs = subject.pairs.clone();
-        let connections = JobConnections::new(hosts, pairs.clone(), *queue_pairs, Spread::Turns, template(part));
+        let connections = JobConnections::new(hosts, pairs.clone(), *queue_pairs, Spread::RoundRobin, template(part));
         let (connections, start) = (Arc::new(connections), subject.start);
         jobs.push(Job { connections, start, ..job(subject.operations.clone(), pairs) });
     }

@@ -102,7 +102,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 }
 
 fn drafts() -> impl Strategy<Value = Draft> {
-    let queue_pairs = (1u32..5, select(vec![Spread::Turns, Spread::Split]));
+    let queue_pairs = (1u32..5, select(vec![Spread::RoundRobin, Spread::Split]));
     let start = prop_oneof![Just(0u64), 0u64..20_000_000];
     (kind(), 2u32..9, queue_pairs, start, any::<u64>()).prop_map(|(kind, ranks, (queue_pairs, spread), start, seed)| {
         Draft { kind, ranks, queue_pairs, spread, start: Time::from_ps(start), seed }
@@ -367,7 +367,7 @@ const OBSERVERS: [fn(&mut Simulation); 3] =
 fn parts(bytes: u64, queue_pairs: u64, spread: Spread) -> Vec<u64> {
     let mut left = bytes;
     let part = match spread {
-        Spread::Turns => bytes,
+        Spread::RoundRobin => bytes,
         Spread::Split => bytes.div_ceil(queue_pairs).div_ceil(128) * 128,
     };
     let mut parts = Vec::new();
@@ -663,7 +663,7 @@ fn lost_acks_lose_no_message() {
         let case = Case { spec, flows: vec![flow(0, 1, 100_000, 0)] };
         let cut = Cut { bytes: 60_000, channels: 1, chunk: 1500, iterations: 2, gap: Duration::ZERO };
         let (kind, start) = (Kind::Ring(RingKind::AllReduce, cut), Time::ZERO);
-        let draft = Draft { kind, ranks: 4, queue_pairs: 1, spread: Spread::Turns, start, seed };
+        let draft = Draft { kind, ranks: 4, queue_pairs: 1, spread: Spread::RoundRobin, start, seed };
         let plans = &mut [draft.plan(&case, 0)];
         let (run, _, verdict) = run_to_end(simulation(&case, plans, whole));
         assert_eq!(verdict, Verdict::Finished);
@@ -692,7 +692,7 @@ proptest! {
         let rate = case.spec.links.iter().map(|link| link.rate).max().unwrap();
         case.spec.links.iter_mut().for_each(|link| link.rate = rate);
         case.spec.switch.buffer = Bytes(reserved(&case.spec) + room);
-        let draft = Draft { kind, ranks, queue_pairs: 1, spread: Spread::Turns, start: Time::ZERO, seed };
+        let draft = Draft { kind, ranks, queue_pairs: 1, spread: Spread::RoundRobin, start: Time::ZERO, seed };
         let plans = &mut [draft.plan(&case, 0)];
         let simulation = simulation(&case, plans, whole);
         let Job { operations, connections, first, .. } = &plans[0].job;

@@ -18,7 +18,7 @@ fn plan(traffic: &str) -> Plan {
 fn roles(traffic: &str, least: f64) -> Vec<(u32, u32, FlowRole)> {
     let plan = plan(traffic);
     let mut fabric = Fabric::new(plan.spec().clone()).unwrap();
-    let roles = Roles::new(&plan.traffic, &mut fabric, least).unwrap();
+    let roles = Roles::new(&plan.traffic, &[], &mut fabric, least).unwrap();
     let flows = (0..).map(FlowId).zip(plan.traffic.flows());
     let role = |(id, flow): (FlowId, FlowSpec)| {
         fabric.add_waypoint_routes(&flow);
@@ -90,11 +90,27 @@ fn listed_flows_count_on_their_own_paths_by_their_bytes() {
     assert_eq!(roles(&traffic, 0.05)[5].2, Vulnerable);
 }
 
+/// A ring of two hosts: each link carries half of the bytes, all of them to one host.
+#[test]
+fn jobs_count_on_the_paths_of_their_connections() {
+    let traffic = "{ kind = \"collective\", operation = \"all-gather\", bytes = \"1 MB\", hosts = [\"h0\", \"h2\"], role = \
+        \"incast\" }, { kind = \"flows\", flows = [{ src = \"h0\", dst = \"h4\" }, { src = \"h1\", dst = \"h4\" }] }";
+    let plan = plan(traffic);
+    let mut fabric = Fabric::new(plan.spec().clone()).unwrap();
+    let first = fabric.flows.declare(plan.traffic.jobs[0].connections.clone());
+    let roles = Roles::new(&plan.traffic, &[first], &mut fabric, 0.1).unwrap();
+    let ids = (fabric.flows.next_id().0..).map(FlowId);
+    let role = |(id, flow): (FlowId, FlowSpec)| roles.of(&fabric, &flow, &fabric.path(id, &flow, Direction::Data));
+    let mut found = ids.zip(plan.traffic.flows()).map(role);
+    assert_eq!(found.next(), Some(Vulnerable), "shares the link of h0");
+    assert_eq!(found.next(), Some(Background));
+}
+
 #[test]
 fn a_scenario_without_incast_has_no_roles() {
     let none = |traffic: &str| {
         let plan = plan(traffic);
-        Roles::new(&plan.traffic, &mut Fabric::new(plan.spec().clone()).unwrap(), 0.1).is_none()
+        Roles::new(&plan.traffic, &[], &mut Fabric::new(plan.spec().clone()).unwrap(), 0.1).is_none()
     };
     assert!(none("{ kind = \"permutation\" }"));
     assert!(none(&INCAST.replace("degree", "role = \"other\", degree")));

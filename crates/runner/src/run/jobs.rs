@@ -2,11 +2,12 @@
 
 use super::Run;
 use crate::summary::JobSummary;
-use crate::tables::{JobRow, Name, OperationRow};
+use crate::tables::{JobRow, OperationRow};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::Application;
 use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::ids::FlowId;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::flows::Connections;
 use backwater_jobs::host::{HostProgram, Job, programs};
@@ -17,17 +18,13 @@ use backwater_scenario::workload::jobs::PlannedJob;
 use std::any::Any;
 use std::collections::BTreeMap;
 
-/// Kinds of operations in [`OperationRow`].
-const KINDS: [&str; 3] = ["send", "receive", "compute"];
-/// Collectives and algorithms in [`JobRow`].
-const COLLECTIVES: [&str; 9] =
-    ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive", "ring", "naive", "pairwise", "nccl"];
 /// Number of entries of [`JobSummary::waiting`].
 const MOST_WAITING: usize = 10;
 
 /// Returns the words of the tables of jobs.
-pub(super) fn words() -> impl Iterator<Item = &'static str> {
-    KINDS.into_iter().chain(COLLECTIVES)
+pub(super) fn words(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    let collectives = plan.traffic.jobs.iter().filter_map(|job| job.collective);
+    Operation::KINDS.into_iter().chain(collectives.flat_map(|it| [it.operation, it.algorithm]))
 }
 
 /// Jobs of a run.
@@ -40,8 +37,6 @@ pub(super) struct Jobs {
     finished: Vec<u32>,
     /// Some messages that are not acknowledged at the end, by job.
     unacknowledged: Vec<Vec<String>>,
-    /// Names of the words, in order.
-    first_word: u32,
 }
 
 /// Iteration that some ranks have not ended.
@@ -55,8 +50,8 @@ struct OpenIteration {
 }
 
 impl Jobs {
-    /// Declares the connections of the plan's jobs. `first_word` is the name of the first word.
-    pub(super) fn declare(plan: &Plan, fabric: &mut Fabric, first_word: u32) -> Jobs {
+    /// Declares the connections of the plan's jobs.
+    pub(super) fn declare(plan: &Plan, fabric: &mut Fabric) -> Jobs {
         let declared = plan.traffic.jobs.iter().map(|job| Job {
             operations: job.operations.clone(),
             connections: job.connections.clone(),
@@ -66,7 +61,12 @@ impl Jobs {
         });
         let jobs: Vec<Job> = declared.collect();
         let (finished, unacknowledged) = (vec![0; jobs.len()], vec![Vec::new(); jobs.len()]);
-        Jobs { finished, unacknowledged, jobs, open: BTreeMap::new(), first_word }
+        Jobs { finished, unacknowledged, jobs, open: BTreeMap::new() }
+    }
+
+    /// Returns the first connection of each job.
+    pub(super) fn firsts(&self) -> Vec<FlowId> {
+        self.jobs.iter().map(|job| job.first).collect()
     }
 
     /// Installs the applications of all hosts with ranks.
@@ -85,19 +85,14 @@ impl Jobs {
         if index < job.connections.count() && noted.len() < MOST_WAITING {
             let (from, to, _) = job.connections.ends(index);
             let (arrived, bytes) = (outcome.reception.delivered, outcome.spec.bytes);
-            let name = format!("{}.{}", outcome.flow.0, outcome.message);
-            let (from, to) = (from.0, to.0);
+            let (message, flow) = (outcome.message, outcome.flow.0);
+            let name = format!("message {message} of flow {flow}, from rank {} to rank {},", from.0, to.0);
             noted.push(if arrived < bytes {
-                format!("{arrived} of {bytes} B of message {name} from rank {from} to rank {to} have arrived")
+                format!("{arrived} of {bytes} B of {name} have arrived")
             } else {
-                format!("message {name} from rank {from} to rank {to} has arrived and is not acknowledged")
+                format!("{name} has arrived and is not acknowledged")
             });
         }
-    }
-
-    fn word(&self, word: &str) -> Name {
-        let index = words().position(|other| other == word).expect("`words` lists all words");
-        Name(self.first_word + index as u32)
     }
 }
 
@@ -184,7 +179,7 @@ impl Run {
         let is_ended = open.ranks == ranks;
         let time = is_ended.then(|| open.end - open.start);
         let mean = is_ended.then(|| Duration::from_ps((open.total / u128::from(ranks)) as u64));
-        let bound = planned.bound.unwrap_or_default();
+        let bound = planned.bound;
         let algorithm = planned.collective.zip(mean).map(|(collective, mean)| {
             let bits = u128::from(collective.bytes) * 8 * 1_000_000_000_000;
             (bits / u128::from(mean.ps().max(1))) as u64
@@ -192,8 +187,8 @@ impl Run {
         let bus = |bps: u64| planned.collective.map(|it| (bps as f64 * it.bus_factor).round() as u64);
         JobRow {
             job: self.name_of_tag(planned.tag),
-            collective: planned.collective.map(|it| self.jobs.word(it.operation)),
-            algorithm: planned.collective.map(|it| self.jobs.word(it.algorithm)),
+            collective: planned.collective.map(|it| self.terms[it.operation]),
+            algorithm: planned.collective.map(|it| self.terms[it.algorithm]),
             iteration: number,
             measured: number >= planned.warmup,
             ranks,
@@ -213,17 +208,18 @@ impl Run {
     fn operation_row(&self, job: usize, rank: Rank, executed: Executed) -> OperationRow {
         let PlannedJob { operations, connections, tag, .. } = &self.plan.traffic.jobs[job];
         let Executed { operation, start, end } = executed;
-        let (kind, peer, bytes) = match operations.get(rank, operation) {
-            Operation::Send { to, bytes, .. } => ("send", Some(to), Some(bytes)),
-            Operation::Receive { from, .. } => ("receive", from, None),
-            Operation::Compute { .. } => ("compute", None, None),
+        let what = operations.get(rank, operation);
+        let (peer, bytes) = match what {
+            Operation::Send { to, bytes, .. } => (Some(to), Some(bytes)),
+            Operation::Receive { from, .. } => (from, None),
+            Operation::Compute { .. } => (None, None),
         };
         OperationRow {
             job: self.name_of_tag(*tag),
             rank: rank.0,
             node: connections.host(rank).into(),
             operation: operation.0,
-            kind: self.jobs.word(kind),
+            kind: self.terms[what.kind()],
             peer: peer.map(|peer| peer.0),
             bytes,
             start_ps: start,

@@ -617,7 +617,7 @@ fn nothing_is_cut_off_silently() {
     let waiting = &summary.jobs[0].waiting;
     assert_eq!(
         (waiting.len(), waiting[0].as_str()),
-        (4, "86016 of 250000 B of message 0.0 from rank 0 to rank 1 have arrived")
+        (4, "86016 of 250000 B of message 0 of flow 0, from rank 0 to rank 1, have arrived")
     );
     assert!(rows(directory.path(), "jobs")[0].contains("finished_ranks: 0"));
     let bursts = "run.until = \"1 us\"\ntopology = { kind = \"star\", hosts = 4 }\n\
@@ -630,6 +630,17 @@ fn nothing_is_cut_off_silently() {
     );
     let (summary, _) = finished(plan_of(bursts), 1);
     assert_eq!((summary.flows.left_out, summary.flows.undelivered_bytes), (4, 4 * 1000));
+    // What the part's own end cuts off is no loss.
+    let ended =
+        bursts.replace("run.until = \"1 us\"", "run.until = \"1 ms\"").replace("bytes =", "stop = \"1 us\", bytes =");
+    assert_eq!(warnings(&ended), [""; 0]);
+    let (summary, _) = finished(plan_of(&ended), 1);
+    assert_eq!((summary.flows.left_out, summary.flows.undelivered_bytes), (0, 0));
+    let job = ", { kind = \"collective\", operation = \"all-gather\", bytes = \"1 KB\" }]";
+    let limited =
+        bursts.replace("run.until = \"1 us\"", "run = { until = \"jobs\", limit = \"1 us\" }").replace("]\n", job);
+    let hints: Vec<_> = plan_of(&limited).warnings.into_iter().map(|it| it.hint).collect();
+    assert_eq!(hints[0].as_deref(), Some("set a later `run.limit`"));
     let pairs = "run = { until = \"1 us\", drain = \"1 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
         traffic = [{ kind = \"all-to-all\", bytes = \"100 KB\" }]\n";
     let message =

@@ -6,5 +6,6 @@
 #[allow(dead_code, unused_macros, reason = "these tests need only some of the helpers")]
 mod common;
 
+mod bounds;
 mod ideal;
 mod tables;

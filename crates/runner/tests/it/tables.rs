@@ -127,7 +127,7 @@ fn contents(directory: &TempDir) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Returns the rows of a table.
-fn rows_of(directory: &TempDir, table: &str) -> Vec<Row> {
+pub(crate) fn rows_of(directory: &TempDir, table: &str) -> Vec<Row> {
     let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
     reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect()
@@ -155,7 +155,7 @@ fn end_of(directory: &TempDir) -> i64 {
 }
 
 /// Returns a cell as text.
-fn cell(row: &Row, column: &str) -> String {
+pub(crate) fn cell(row: &Row, column: &str) -> String {
     row.get_column_iter().find(|(name, _)| *name == column).map(|(_, cell)| cell.to_string()).unwrap()
 }
 

@@ -2,17 +2,21 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::scenario::RunConfig;
-use crate::workload::Traffic;
 use crate::workload::jobs::{PlannedJob, Steps};
+use crate::workload::{Offered, Traffic};
 use backwater_engine::{Duration, Rate, Time, interrupt};
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId};
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::FlowSpec;
+use backwater_fabric::network::flows::Connections;
+use backwater_fabric::network::spec::{FlowKeys, FlowSpec};
 use backwater_jobs::bound::ideal_run;
-use backwater_jobs::operation::{Operation, OperationIx, Operations, Rank};
+use backwater_jobs::collective::Division;
+use backwater_jobs::connections::{JobConnections, Spread};
+use backwater_jobs::operation::{Operation, OperationIx, Rank};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Maximum number of operations of a schedule whose longest path is computed.
 const MOST_OPERATIONS: u64 = 1 << 21;
@@ -25,15 +29,15 @@ pub(super) fn of_jobs(fabric: &Fabric, traffic: &mut Traffic, run: &RunConfig) -
     let last = run.last();
     let mut warnings = Vec::new();
     for job in &mut traffic.jobs {
-        job.bound = Some(bound(fabric, job));
+        job.bound = bound(fabric, job);
         let count = u64::from(job.operations.iterations().unwrap_or(1));
         let ps = |time: Duration, count: u64| u128::from(time.ps()) * u128::from(count);
-        let whole = ps(job.bound.unwrap_or_default(), count) + ps(job.gap, count - 1);
+        let whole = ps(job.bound, count) + ps(job.gap, count - 1);
         if u128::from(job.start.ps()) + whole > u128::from(last.ps()) {
             let from = if job.start > Time::ZERO { format!(" from its start at {}", job.start) } else { String::new() };
             let message = format!("takes at least {}{from}, but the run ends at {last}", rounded(whole));
-            let hint = "set a later end (`run.drain`, or `run.limit` with until = \"jobs\"), or a smaller job";
-            warnings.push(Diagnostic::warning(format!("traffic[{}]", job.part), message).hint(hint));
+            let hint = format!("set a later `{}`, or a smaller job", run.option_of_last());
+            warnings.push(Diagnostic::warning(format!("traffic[{}]", job.part), message).hint(&hint));
         }
     }
     warnings
@@ -43,11 +47,11 @@ pub(super) fn of_jobs(fabric: &Fabric, traffic: &mut Traffic, run: &RunConfig) -
 /// slowest host of each part.
 pub(super) fn of_flows(fabric: &Fabric, traffic: &Traffic, run: &RunConfig) -> Vec<Diagnostic> {
     let mut slowest: BTreeMap<usize, (u128, NodeId)> = BTreeMap::new();
-    for (part, host, bytes, start) in &traffic.offered {
-        let ps = bytes * 8_000_000_000_000 / u128::from(rate(fabric, *host).bps().max(1));
-        let entry = slowest.entry(*part).or_insert((0, *host));
+    for &Offered { part, host, start, wire } in &traffic.offered {
+        let ps = wire * 8_000_000_000_000 / u128::from(rate(fabric, host).bps().max(1));
+        let entry = slowest.entry(part).or_insert((0, host));
         if u128::from(start.ps()) + ps > u128::from(run.last().ps()) && ps > entry.0 {
-            *entry = (ps, *host);
+            *entry = (ps, host);
         }
     }
     let warn = |(part, (ps, host)): (usize, (u128, NodeId))| {
@@ -58,7 +62,8 @@ pub(super) fn of_flows(fabric: &Fabric, traffic: &Traffic, run: &RunConfig) -> V
             rate(fabric, host),
             run.last()
         );
-        Diagnostic::warning(format!("traffic[{part}]"), message).hint("set a longer `run.drain`")
+        let hint = format!("set a later `{}`", run.option_of_last());
+        Diagnostic::warning(format!("traffic[{part}]"), message).hint(&hint)
     };
     slowest.into_iter().filter(|(_, (ps, _))| *ps > 0).map(warn).collect()
 }
@@ -80,54 +85,94 @@ fn wire_bytes(fabric: &Fabric, bytes: u64) -> u64 {
     fabric.spec.framing.message(bytes, fabric.spec.mtu.get())
 }
 
-/// Returns a lower bound of the time of a message from one host to another on an idle network.
-fn travel(fabric: &Fabric, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
-    let flow = FlowSpec::new(src, dst, bytes);
-    let path = fabric.path(FlowId(0), &flow, Direction::Data);
-    let uniform = || {
-        let mut ports = fabric.egress_ports(&flow, &path);
-        let first = ports.next().map(|port| port.rate);
-        ports.all(|port| Some(port.rate) == first)
-    };
-    if fabric.has_known_path(&flow) && uniform() {
-        return fabric.ideal_fct(&flow, &path, 0).unwrap_or_default();
+/// Lower bounds of the times of messages on an idle network.
+struct Travel<'a> {
+    fabric: &'a Fabric,
+    connections: &'a JobConnections,
+    /// True if each queue pair has one known path, on which all of a message travels.
+    is_known: bool,
+    /// Highest rate and shortest delay of a link.
+    fastest: Rate,
+    delay: Duration,
+    /// Times by connection and bytes.
+    times: RefCell<FxHashMap<(u32, u64), Duration>>,
+}
+
+impl<'a> Travel<'a> {
+    fn new(fabric: &'a Fabric, connections: &'a JobConnections) -> Travel<'a> {
+        let (spec, ports) = (&fabric.spec, || fabric.wiring.ports.iter());
+        let is_whole = connections.spread() == Spread::RoundRobin || connections.queue_pairs() == 1;
+        // The keys of numbers depend on other traffic, and routes change with faults.
+        let is_fixed = spec.flow_keys == FlowKeys::Connection && spec.faults.is_empty();
+        Travel {
+            fabric,
+            connections,
+            is_known: is_whole && is_fixed,
+            fastest: ports().map(|port| port.rate).max().unwrap_or(Rate::from_bps(1)),
+            delay: ports().map(|port| port.delay).min().unwrap_or_default(),
+            times: RefCell::default(),
+        }
     }
-    // Any path has as many hops. Each hop takes at least the shortest delay.
-    let fastest = fabric.wiring.ports.iter().map(|port| port.rate).max().unwrap_or(rate(fabric, src));
-    let delay = fabric.wiring.ports.iter().map(|port| port.delay).min().unwrap_or_default();
-    let sent = rate(fabric, src).max(fastest).time_for(wire_bytes(fabric, bytes));
-    sent + delay * path.len() as u64
+
+    /// Returns a lower bound of the time of a message on the first channel from one rank to
+    /// another.
+    fn time(&self, from: Rank, to: Rank, bytes: u64) -> Duration {
+        let key = (self.connections.first(from, to, 0), bytes);
+        if let Some(time) = self.times.borrow().get(&key) {
+            return *time;
+        }
+        interrupt::check();
+        let queue_pairs = key.0..key.0 + self.connections.queue_pairs();
+        let time = queue_pairs.filter_map(|index| self.time_on(index, bytes)).min().unwrap_or_default();
+        self.times.borrow_mut().insert(key, time);
+        time
+    }
+
+    /// Returns a lower bound of the time of a message on a connection.
+    fn time_on(&self, index: u32, bytes: u64) -> Option<Duration> {
+        let fabric = self.fabric;
+        let flow = FlowSpec { bytes, ..self.connections.get(index)? };
+        let path = fabric.path(FlowId::NONE, &flow, Direction::Data);
+        if self.is_known && fabric.has_known_path(&flow) {
+            return fabric.ideal_fct(&flow, &path, 0);
+        }
+        // Any path has as many hops. Each hop takes at least the shortest delay.
+        let sent = rate(fabric, flow.src).max(self.fastest).time_for(wire_bytes(fabric, bytes));
+        Some(sent + self.delay * path.len() as u64)
+    }
 }
 
 /// Returns a lower bound of the time of an iteration: the larger of the longest path of messages on
 /// an idle network, and of the bytes of each host at the rate of its links.
 fn bound(fabric: &Fabric, job: &PlannedJob) -> Duration {
-    let ranks = job.operations.ranks();
-    let host = |rank: u32| job.connections.host(Rank(rank));
-    let time = |rank: u32, wire: u64| rate(fabric, host(rank)).time_for(wire);
-    match &job.steps {
-        Steps::Ring { steps, messages } => {
-            let sent: u64 = messages.iter().map(|bytes| wire_bytes(fabric, *bytes)).sum::<u64>() * u64::from(*steps);
+    let (ranks, connections) = (job.operations.ranks(), &*job.connections);
+    let travel = Travel::new(fabric, connections);
+    let time = |rank: u32, wire: u64| rate(fabric, connections.host(Rank(rank))).time_for(wire);
+    // The first block is one of the smallest.
+    let wire_block = |division: Division| {
+        let messages = (0..division.messages()).map(|message| division.message(0, message));
+        messages.map(|bytes| wire_bytes(fabric, bytes)).sum::<u64>()
+    };
+    match job.steps {
+        Steps::Ring { steps, division } => {
+            let sent = wire_block(division) * u64::from(steps);
             let by_bytes = (0..ranks).map(|rank| time(rank, sent)).max().unwrap_or_default();
-            let next = |rank: u32| travel(fabric, host(rank), host((rank + 1) % ranks), messages[0]).ps();
+            let next = |rank: u32| travel.time(Rank(rank), Rank((rank + 1) % ranks), division.message(0, 0)).ps();
             let edges: Vec<u64> = (0..ranks).map(next).collect();
-            by_bytes.max(Duration::from_ps(longest_walk(&edges, *steps)))
+            by_bytes.max(Duration::from_ps(longest_walk(&edges, steps)))
         }
-        Steps::AllToAll { window, messages } => {
-            let per_peer: u64 = messages.iter().map(|bytes| wire_bytes(fabric, *bytes)).sum();
-            let by_bytes = (0..ranks).map(|rank| time(rank, per_peer * u64::from(ranks - 1))).max().unwrap_or_default();
+        Steps::AllToAll { window, division } => {
+            let sent = wire_block(division) * u64::from(ranks - 1);
+            let by_bytes = (0..ranks).map(|rank| time(rank, sent)).max().unwrap_or_default();
             if ranks > MOST_RANKS {
                 return by_bytes;
             }
-            let shortest = |rank: u32| {
-                interrupt::check();
-                let others = (0..ranks).filter(move |other| *other != rank);
-                others.map(move |other| travel(fabric, host(rank), host(other), messages[0])).min()
-            };
-            let shortest = (0..ranks).filter_map(shortest).min().unwrap_or_default();
-            by_bytes.max(shortest * u64::from((ranks - 1).div_ceil(*window)))
+            let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (Rank(from), Rank(to))));
+            let times =
+                pairs.filter(|(from, to)| from != to).map(|(from, to)| travel.time(from, to, division.message(0, 0)));
+            by_bytes.max(times.min().unwrap_or_default() * u64::from((ranks - 1).div_ceil(window)))
         }
-        Steps::Listed => {
+        Steps::Listed { has_unique_tags } => {
             let sent = (0..ranks).map(|rank| {
                 let sends = (0..job.operations.count(Rank(rank))).filter_map(|index| {
                     match job.operations.get(Rank(rank), OperationIx(index)) {
@@ -139,13 +184,10 @@ fn bound(fabric: &Fabric, job: &PlannedJob) -> Duration {
             });
             let by_bytes = sent.max().unwrap_or_default();
             let total: u64 = (0..ranks).map(|rank| job.operations.count(Rank(rank))).sum();
-            if total > MOST_OPERATIONS || !job.has_unique_tags {
+            if total > MOST_OPERATIONS || !has_unique_tags {
                 return by_bytes;
             }
-            let operations: &Arc<dyn Operations> = &job.operations;
-            let run = ideal_run(operations, &|from, to, bytes| {
-                (travel(fabric, host(from.0), host(to.0), bytes), Duration::ZERO)
-            });
+            let run = ideal_run(&job.operations, &|from, to, bytes| (travel.time(from, to, bytes), Duration::ZERO));
             by_bytes.max(run.end)
         }
     }

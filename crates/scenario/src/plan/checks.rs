@@ -33,7 +33,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     let Scenario { run, network, probes, .. } = scenario;
     diagnostics.extend(timing::clocks(probes));
     names(scenario, &mut diagnostics);
-    let (end, until) = (run.end_of_traffic(), if run.ends_with_jobs() { "run.limit" } else { "run.until" });
+    let (end, until) = (run.end_of_traffic(), run.option_of_end());
     diagnostics.positive(Some(end), until);
     let warmed_up = Time::ZERO + run.warmup;
     diagnostics.error(
@@ -46,9 +46,8 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         "run.limit",
         "has no effect unless run.until is \"jobs\": omit this option",
     );
-    let is_job = |part: &TrafficConfig| matches!(part, TrafficConfig::Collective(_) | TrafficConfig::Schedule(_));
     diagnostics.error(
-        run.ends_with_jobs() && !scenario.traffic.iter().any(is_job),
+        run.ends_with_jobs() && !scenario.traffic.iter().any(TrafficConfig::is_job),
         "run.until",
         "must be a time: no part of the traffic is a job (\"collective\" or \"schedule\")",
     );
@@ -58,7 +57,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         "has no effect if run.until is \"jobs\": set run.limit, or omit this option",
     );
     diagnostics.warning(
-        probes.operations && !scenario.traffic.iter().any(is_job),
+        probes.operations && !scenario.traffic.iter().any(TrafficConfig::is_job),
         "probes.operations",
         "has no effect: no part of the traffic is a job (\"collective\" or \"schedule\")",
     );

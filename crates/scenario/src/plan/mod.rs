@@ -63,7 +63,7 @@ impl Plan {
         // An MTU that is rejected already must not overflow in later checks.
         let NetworkConfig { framing, mtu, .. } = scenario.network;
         let mtu = mtu.min(checks::LARGEST_MTU);
-        let (seed, until) = (scenario.run.seed, scenario.run.end_of_traffic());
+        let seed = scenario.run.seed;
         let spec = NetworkSpec {
             seed,
             framing,
@@ -91,7 +91,7 @@ impl Plan {
         diagnostics.extend(checks::shared_buffers(&spec, &wiring));
         diagnostics.extend(checks::relays_that_drop(&spec, &wiring));
         diagnostics.extend(checks::idle(&spec, &scenario.faults, scenario.run.last()));
-        let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
+        let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, &scenario.run, base_dir);
         let mut traffic = collect_errors(traffic, &mut diagnostics).unwrap_or_default();
         diagnostics.append(&mut traffic.warnings);
         diagnostics.extend(checks::classes(scenario, &traffic));

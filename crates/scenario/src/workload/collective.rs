@@ -2,17 +2,21 @@
 
 use super::NodeList;
 use super::config::{CommonConfig, TrafficOptions};
-use super::jobs::{Collective, PlannedJob, SpreadConfig, Steps};
+use super::jobs::{Collective, PlannedJob, Steps};
 use super::part::Part;
-use crate::diagnostic::counted;
+use crate::diagnostic::{Diagnostic, counted};
+use crate::scenario::one;
+use crate::topology::Graph;
 use backwater_engine::{Bytes, Duration};
 use backwater_jobs::collective::Division;
 use backwater_jobs::collective::all_to_all::{AllToAll, PeerOrder};
 use backwater_jobs::collective::ring::{Ring, RingKind};
-use backwater_jobs::connections::Pairs;
+use backwater_jobs::connections::{Pairs, Spread};
+use backwater_jobs::host::HostProgram;
 use backwater_jobs::operation::Operations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A collective among hosts, once or repeatedly: messages wait for messages.
@@ -45,8 +49,8 @@ pub struct CollectiveConfig {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 128))]
     pub queue_pairs: u32,
-    /// Use of several queue pairs. Default `turns`.
-    pub spread: Option<SpreadConfig>,
+    /// Use of several queue pairs. Default `round-robin`.
+    pub spread: Option<Spread>,
     /// Number of peers with which a rank of an all-to-all exchanges messages at once. Default: 1
     /// for `pairwise`, 8 for `nccl`; `naive` has no such limit.
     #[schemars(range(min = 1))]
@@ -62,10 +66,6 @@ pub struct CollectiveConfig {
     /// Number of iterations at the beginning that are simulated but not measured. Default 0.
     #[serde(default)]
     pub warmup_iterations: u32,
-}
-
-fn one() -> u32 {
-    1
 }
 
 /// A collective.
@@ -139,16 +139,32 @@ impl CollectiveAlgorithm {
     }
 }
 
+impl CollectiveConfig {
+    fn algorithm(&self) -> CollectiveAlgorithm {
+        self.algorithm.unwrap_or(match self.operation.ring() {
+            Some(_) => CollectiveAlgorithm::Ring,
+            None => CollectiveAlgorithm::Pairwise,
+        })
+    }
+
+    /// Returns the number of peers with which a rank of an all-to-all exchanges messages at once;
+    /// `None` without a limit.
+    fn window(&self) -> Option<u32> {
+        match self.algorithm() {
+            CollectiveAlgorithm::Ring | CollectiveAlgorithm::Naive => None,
+            CollectiveAlgorithm::Nccl => Some(self.window.unwrap_or(NCCL_WINDOW)),
+            CollectiveAlgorithm::Pairwise => Some(self.window.unwrap_or(1)),
+        }
+    }
+}
+
 impl TrafficOptions for CollectiveConfig {
     fn generate(&self, part: &mut Part) -> Option<()> {
         let hosts = part.ranks(self.hosts.as_ref());
         part.check_bytes(".bytes", self.bytes);
         part.check_job(self.queue_pairs, self.spread, self.common.stop.is_some());
         let ring = self.operation.ring();
-        let algorithm = self.algorithm.unwrap_or(match ring {
-            Some(_) => CollectiveAlgorithm::Ring,
-            None => CollectiveAlgorithm::Pairwise,
-        });
+        let algorithm = self.algorithm();
         if ring.is_some() != (algorithm == CollectiveAlgorithm::Ring) {
             let (operation, name) = (self.operation.name(), algorithm.name());
             let fitting = if ring.is_some() { "\"ring\"" } else { "\"naive\", \"pairwise\" or \"nccl\"" };
@@ -182,36 +198,32 @@ impl TrafficOptions for CollectiveConfig {
             };
         let steps = ring.map_or(ranks - 1, |kind| kind.steps(ranks));
         let operations = 2 * u64::from(steps) * u64::from(division.messages());
-        if operations > MOST_OPERATIONS || operations.saturating_mul(self.repeat.into()) > 1 << 55 {
-            let message = format!(
-                "makes {operations} operations per rank and iteration, must make at most {MOST_OPERATIONS}: set a \
-                    larger `chunk`"
-            );
-            part.error("", message);
+        if operations > MOST_OPERATIONS {
+            let message = format!("makes more than {MOST_OPERATIONS} operations per rank and iteration");
+            part.add(Diagnostic::error(part.field(".chunk"), message).hint("set a larger `chunk`"));
+            return None;
+        }
+        if operations * u64::from(self.repeat) > HostProgram::MOST_OPERATIONS {
+            let message = format!("makes more than {} operations per rank", HostProgram::MOST_OPERATIONS);
+            part.error(".repeat", message);
             return None;
         }
         let channels = self.channels;
         let pairs = if ring.is_some() { Pairs::Ring { ranks, channels } } else { Pairs::All { ranks, channels } };
         let connections = part.connections(hosts, pairs, self.queue_pairs, self.spread)?;
-        let messages: Vec<u64> = (0..division.messages()).map(|message| division.message(0, message)).collect();
         let (operations, bus_factor, kind): (Arc<dyn Operations>, f64, Steps) = match ring {
             Some(kind) => {
                 let ring = Ring::new(kind, ranks, division, self.repeat, self.gap);
-                (Arc::new(ring), kind.bus_factor(ranks), Steps::Ring { steps, messages })
+                (Arc::new(ring), kind.bus_factor(ranks), Steps::Ring { steps, division })
             }
             None => {
                 let order = match algorithm {
                     CollectiveAlgorithm::Nccl => PeerOrder::Nccl,
                     _ => PeerOrder::Rotation,
                 };
-                let window = match algorithm {
-                    CollectiveAlgorithm::Naive => ranks - 1,
-                    CollectiveAlgorithm::Nccl => self.window.unwrap_or(NCCL_WINDOW),
-                    _ => self.window.unwrap_or(1),
-                };
+                let window = self.window().unwrap_or(ranks - 1);
                 let exchange = AllToAll::new(ranks, order, window, division, self.repeat, self.gap);
-                let factor = f64::from(ranks - 1) / f64::from(ranks);
-                (Arc::new(exchange), factor, Steps::AllToAll { window, messages })
+                (Arc::new(exchange), AllToAll::bus_factor(ranks), Steps::AllToAll { window, division })
             }
         };
         part.note(format!(
@@ -239,10 +251,13 @@ impl TrafficOptions for CollectiveConfig {
             collective: Some(collective),
             steps: kind,
             gap: self.gap,
-            has_unique_tags: true,
-            bound: None,
+            bound: Duration::ZERO,
         });
         Some(())
+    }
+
+    fn effective_values(&self, _graph: &Graph) -> Vec<(&'static str, Value)> {
+        vec![("algorithm", json!(self.algorithm())), ("window", json!(self.window()))]
     }
 }
 
@@ -284,8 +299,8 @@ mod tests {
             ),
             (
                 "{ kind = \"collective\", operation = \"send-receive\", bytes = \"100 GB\", chunk = \"64 B\" }",
-                "traffic[0]: makes 3125000000 operations per rank and iteration, must make at most 1073741824: set a \
-                    larger `chunk`",
+                "traffic[0].chunk: makes more than 1073741824 operations per rank and iteration; set a larger \
+                    `chunk`",
             ),
         ]);
     }

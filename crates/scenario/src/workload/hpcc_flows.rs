@@ -114,7 +114,6 @@ impl HpccFlowsConfig {
 mod tests {
     use super::super::tests::*;
     use super::super::{Traffic, generate};
-    use super::*;
     use backwater_engine::Bytes;
     use backwater_fabric::frame::framing::Framing;
 
@@ -129,7 +128,7 @@ mod tests {
         .unwrap();
         let make = |options: &str| {
             let config = parse(&format!("{{ kind = \"hpcc-flows\", path = \"flow.txt\"{options} }}")).unwrap();
-            generate(&config, &fabric(), Framing::HpccNs3, Bytes(1000), 1, Time::from_ps(MS), &directory)
+            generate(&config, &fabric(), Framing::HpccNs3, Bytes(1000), 1, &run(1), &directory)
         };
         let made = make(", port_tags = { 200 = \"incast\" }").unwrap();
         let brief = |made: &Traffic| -> Vec<_> {

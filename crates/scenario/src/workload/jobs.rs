@@ -3,10 +3,12 @@
 use super::part::Part;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
+use backwater_fabric::network::flows::Connections;
+use backwater_fabric::network::spec::FlowSpec;
+use backwater_jobs::collective::Division;
 use backwater_jobs::connections::{JobConnections, Pairs, Spread};
-use backwater_jobs::operation::Operations;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use backwater_jobs::operation::{Operation, OperationIx, Operations, Rank};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A job that the traffic contains.
@@ -30,32 +32,81 @@ pub struct PlannedJob {
     pub steps: Steps,
     /// Computation between two iterations.
     pub gap: Duration,
-    /// True if no two messages to a rank have the same sender and tag, and if no receive takes any
-    /// message.
-    pub has_unique_tags: bool,
-    /// Lower bound of the time of an iteration, after planning.
-    pub bound: Option<Duration>,
+    /// Lower bound of the time of an iteration; zero before planning.
+    pub bound: Duration,
 }
 
 /// Steps of an iteration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Steps {
-    /// Each rank sends to the next rank in every step.
+    /// Each rank sends a block to the next rank in every step.
     Ring {
         /// Number of steps.
         steps: u32,
-        /// Bytes of the messages of a step, at least.
-        messages: Vec<u64>,
+        /// Division of the array.
+        division: Division,
     },
-    /// Each rank exchanges messages with every other rank.
+    /// Each rank sends a block to every other rank.
     AllToAll {
         /// Number of peers at once.
         window: u32,
-        /// Bytes of the messages for a peer, at least.
-        messages: Vec<u64>,
+        /// Division of the array.
+        division: Division,
     },
     /// Operations listed one by one.
-    Listed,
+    Listed {
+        /// True if no two messages to a rank have the same sender and tag, and if no receive takes
+        /// any message.
+        has_unique_tags: bool,
+    },
+}
+
+impl PlannedJob {
+    /// Returns up to `most` connections, spread over all of them: the index, and a flow with the
+    /// bytes that an iteration sends, on average over the queue pairs between two ranks.
+    pub fn loads(&self, most: u32) -> impl Iterator<Item = (u32, FlowSpec)> {
+        let (connections, pairs) = (&self.connections, self.bytes_by_pair());
+        let count = connections.count();
+        let stride = stride(count);
+        (0..most.min(count)).filter_map(move |place| {
+            let index = (u64::from(place) * u64::from(stride) % u64::from(count)) as u32;
+            let spec = connections.get(index)?;
+            let (from, to, _) = connections.ends(index);
+            let bytes = pairs(from, to) / connections.per_pair();
+            Some((index, FlowSpec { bytes: bytes.max(1), ..spec }))
+        })
+    }
+
+    /// Returns the bytes that an iteration sends from one rank to another that has a connection.
+    fn bytes_by_pair(&self) -> Box<dyn Fn(Rank, Rank) -> u64> {
+        match self.steps {
+            Steps::Ring { steps, division } => Box::new(move |_, _| u64::from(steps) * division.block(0)),
+            Steps::AllToAll { division, .. } => Box::new(move |_, to| division.block(to.0)),
+            Steps::Listed { .. } => {
+                let mut bytes: FxHashMap<(Rank, Rank), u64> = FxHashMap::default();
+                for rank in (0..self.operations.ranks()).map(Rank) {
+                    for operation in (0..self.operations.count(rank)).map(OperationIx) {
+                        if let Operation::Send { to, bytes: sent, .. } = self.operations.get(rank, operation) {
+                            *bytes.entry((rank, to)).or_default() += sent;
+                        }
+                    }
+                }
+                Box::new(move |from, to| bytes.get(&(from, to)).copied().unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// Returns a stride that visits all of `count` places, and spreads any number of them: about the
+/// golden section, without a common divisor. Other strides could visit the connections of few ranks
+/// only.
+fn stride(count: u32) -> u32 {
+    let golden = (f64::from(count) * 0.618_033_988_749_895) as u32;
+    (golden.max(1)..).find(|stride| gcd(*stride, count) == 1).unwrap_or(1)
+}
+
+fn gcd(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { gcd(other, one % other) }
 }
 
 /// Facts of a collective that its bandwidth depends on.
@@ -69,28 +120,6 @@ pub struct Collective {
     pub bytes: u64,
     /// Ratio of bus bandwidth to algorithm bandwidth.
     pub bus_factor: f64,
-}
-
-/// Use of several queue pairs by the messages between two ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SpreadConfig {
-    /// Each message uses the next queue pair in turn (`NCCL_IB_SPLIT_DATA_ON_QPS=0`, the default of
-    /// NCCL 2.30).
-    #[default]
-    Turns,
-    /// Each message is cut into equal parts, multiples of 128 B, one for each queue pair
-    /// (`NCCL_IB_SPLIT_DATA_ON_QPS=1`).
-    Split,
-}
-
-impl From<SpreadConfig> for Spread {
-    fn from(config: SpreadConfig) -> Spread {
-        match config {
-            SpreadConfig::Turns => Spread::Turns,
-            SpreadConfig::Split => Spread::Split,
-        }
-    }
 }
 
 /// Maximum number of connections of a scenario. Each needs a number of its own, beside the flows.
@@ -113,7 +142,7 @@ impl Part<'_> {
     }
 
     /// Checks the options that all jobs share.
-    pub(super) fn check_job(&mut self, queue_pairs: u32, spread: Option<SpreadConfig>, has_stop: bool) {
+    pub(super) fn check_job(&mut self, queue_pairs: u32, spread: Option<Spread>, has_stop: bool) {
         if !(1..=JobConnections::MOST_QUEUE_PAIRS).contains(&queue_pairs) {
             let most = JobConnections::MOST_QUEUE_PAIRS;
             self.error(".queue_pairs", format!("must be from 1 to {most}"));
@@ -138,7 +167,7 @@ impl Part<'_> {
         hosts: Vec<NodeId>,
         pairs: Pairs,
         queue_pairs: u32,
-        spread: Option<SpreadConfig>,
+        spread: Option<Spread>,
     ) -> Option<Arc<JobConnections>> {
         let number = JobConnections::number(&pairs, queue_pairs);
         if self.declared() + number > MOST_CONNECTIONS {
@@ -150,7 +179,7 @@ impl Part<'_> {
             return None;
         }
         let template = self.template().flow(hosts[0], hosts[0], 1, self.window.start);
-        let spread = spread.unwrap_or_default().into();
+        let spread = spread.unwrap_or_default();
         Some(Arc::new(JobConnections::new(hosts, pairs, queue_pairs, spread, template)))
     }
 }

@@ -19,12 +19,12 @@ pub use schedule::Flows;
 pub use sizes::{Interpolation, SizesConfig, SizesTable};
 
 use crate::diagnostic::Diagnostic;
+use crate::scenario::RunConfig;
 use crate::topology::Graph;
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{CLASSES, Class, NodeId};
-use backwater_fabric::network::flows::Connections;
 use backwater_fabric::network::spec::FlowSpec;
 use config::TrafficOptions;
 use jobs::PlannedJob;
@@ -108,6 +108,11 @@ impl TrafficConfig {
         }
     }
 
+    /// Returns true if this part is a job, and not made of flows.
+    pub(crate) fn is_job(&self) -> bool {
+        matches!(self, TrafficConfig::Collective(_) | TrafficConfig::Schedule(_))
+    }
+
     /// Returns the values of unset options in the fabric `graph`, by name.
     pub(crate) fn effective_values(&self, graph: &Graph) -> Vec<(&'static str, Value)> {
         self.options().effective_values(graph)
@@ -132,17 +137,38 @@ pub struct Traffic {
     pub roles: Vec<Role>,
     /// Tags of incasts that [`Traffic::fans`] does not cover: their flows must be read one by one.
     pub traced: BTreeSet<u16>,
-    /// For parts whose flows all start at once: the part, and each host with its wire bytes at
-    /// least, and with the start.
-    pub offered: Vec<(usize, NodeId, u128, Time)>,
-    /// Number and bytes of the flows that would start at or after the end of the traffic.
-    pub left_out: [u64; 2],
+    /// What hosts must send, for parts whose flows all start at once.
+    pub offered: Vec<Offered>,
+    /// Flows that would start at or after the end of the traffic.
+    pub left_out: LeftOut,
     /// Warnings about probable mistakes.
     pub warnings: Vec<Diagnostic>,
     /// Jobs, in the order of their parts.
     pub jobs: Vec<PlannedJob>,
     /// Notes for the user: mean sizes, loads, numbers of flows.
     pub notes: Vec<String>,
+}
+
+/// Flows of a host that all start at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered {
+    /// Index of the part in the scenario.
+    pub part: usize,
+    /// The host.
+    pub host: NodeId,
+    /// Start of the flows.
+    pub start: Time,
+    /// Bytes on the wire.
+    pub wire: u128,
+}
+
+/// Flows that a run leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of flows.
+    pub flows: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
 }
 
 impl Traffic {
@@ -160,15 +186,8 @@ impl Traffic {
 
     /// Returns the bytes of up to `most` connections of jobs, for the prediction of loads.
     pub fn messages(&self, most: usize) -> Vec<FlowSpec> {
-        let each = most / self.jobs.len().max(1);
-        let of_job = |job: &PlannedJob| {
-            let connections = &job.connections;
-            let step = (connections.count() as usize).div_ceil(each.max(1)).max(1);
-            let specs = (0..connections.count()).step_by(step).filter_map(|index| connections.get(index));
-            let bytes = job.collective.map_or(1 << 20, |it| it.bytes).max(1);
-            specs.map(|spec| FlowSpec { bytes, ..spec }).collect::<Vec<_>>()
-        };
-        self.jobs.iter().flat_map(of_job).collect()
+        let each = most.div_ceil(self.jobs.len().max(1)) as u32;
+        self.jobs.iter().flat_map(|job| job.loads(each)).map(|(_, flow)| flow).take(most).collect()
     }
 
     /// Returns the flows that are listed one by one, not drawn from a distribution.
@@ -177,7 +196,7 @@ impl Traffic {
     }
 }
 
-/// Prepares the flows that start before `until`. Relative paths start at `base_dir`. `framing` and
+/// Prepares the flows that start before the end of the traffic. Relative paths start at `base_dir`. `framing` and
 /// `mtu` determine loads in wire bytes.
 ///
 /// # Errors
@@ -188,10 +207,11 @@ pub fn generate(
     framing: Framing,
     mtu: Bytes,
     seed: u64,
-    until: Time,
+    run: &RunConfig,
     base_dir: &Path,
 ) -> Result<Traffic, Vec<Diagnostic>> {
-    let scene = Scene { graph, framing, mtu: mtu.get(), seed: Seed(seed), base_dir, traffic };
+    let scene = Scene { graph, framing, mtu: mtu.get(), seed: Seed(seed), base_dir, traffic, run };
+    let until = run.end_of_traffic();
     let (mut made, mut errors) = (Traffic::default(), Vec::new());
     let mut namesakes: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, config) in traffic.iter().enumerate() {

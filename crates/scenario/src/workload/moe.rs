@@ -144,7 +144,8 @@ impl MoeConfig {
         }
     }
 
-    /// Warns about bursts that would start at or after the end of the traffic, and counts them.
+    /// Warns about bursts that would start at or after the end of the traffic, and counts their
+    /// flows.
     fn count_left_out(&self, part: &mut Part, groups: &[Vec<NodeId>], bursts: u64) {
         let total = u64::from(self.iterations) * bursts;
         let mut most = 0;
@@ -168,13 +169,13 @@ impl MoeConfig {
             let each = late / bursts * self.bytes.get() + rest;
             part.leave_out(late * hosts.len() as u64, each * hosts.len() as u64);
         }
-        if most > 0 {
+        if most > 0 && part.ends_with_traffic() {
             let message = format!(
                 "{most} of {total} bursts of each host would start at or after the end of the traffic ({}) and are \
                     left out",
                 part.window.end
             );
-            part.warn(message, "set a later `run.until`");
+            part.warn(message, &format!("set a later `{}`", part.scene.run.option_of_end()));
         }
     }
 

@@ -2,12 +2,13 @@
 
 use super::NodeList;
 use super::config::{CommonConfig, TrafficOptions};
-use super::jobs::{PlannedJob, SpreadConfig, Steps};
+use super::jobs::{PlannedJob, Steps};
 use super::part::Part;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::hpcc::{at_option, in_file, read_text};
+use crate::scenario::one;
 use backwater_engine::{Bytes, Duration};
-use backwater_jobs::connections::Pairs;
+use backwater_jobs::connections::{Pairs, Spread};
 use backwater_jobs::goal;
 use backwater_jobs::graph::{Graph, RankBuilder};
 use backwater_jobs::operation::{After, OperationIx, Operations, Rank, StreamIx};
@@ -37,12 +38,8 @@ pub struct ScheduleConfig {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 128))]
     pub queue_pairs: u32,
-    /// Use of several queue pairs. Default `turns`.
-    pub spread: Option<SpreadConfig>,
-}
-
-fn one() -> u32 {
-    1
+    /// Use of several queue pairs. Default `round-robin`.
+    pub spread: Option<Spread>,
 }
 
 /// One operation of a schedule: exactly one of `send`, `receive` and `compute`.
@@ -122,10 +119,9 @@ impl TrafficOptions for ScheduleConfig {
             start,
             warmup: 0,
             collective: None,
-            steps: Steps::Listed,
+            steps: Steps::Listed { has_unique_tags },
             gap: Duration::ZERO,
-            has_unique_tags,
-            bound: None,
+            bound: Duration::ZERO,
         });
         Some(())
     }
@@ -179,7 +175,8 @@ impl ScheduleConfig {
         match text {
             Some((name, text)) => {
                 let line = goal::line_of(text, *rank, *operation).unwrap_or(1);
-                part.error(".path", format!("{name}:{line}: {message}"));
+                let error = at_option(in_file(name, line, 1, message.clone()), &part.field(".path"));
+                part.add(error);
             }
             None => {
                 let of_rank = self.operations.iter().enumerate().filter(|(_, config)| config.rank == rank.0);

@@ -3,9 +3,10 @@
 use super::jobs::PlannedJob;
 use super::schedule::{InClasses, Listed, Numbered, Schedule, draw};
 use super::sizes::{Distribution, FlowSizes};
-use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
+use super::{Common, MAX_FLOWS, NodeList, Offered, Role, SizesConfig, Traffic, TrafficConfig};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::counted;
+use crate::scenario::RunConfig;
 use crate::topology::Graph;
 use backwater_engine::interrupt;
 use backwater_engine::random::{Seed, Stream};
@@ -29,6 +30,7 @@ pub(super) struct Scene<'a> {
     pub(super) seed: Seed,
     pub(super) base_dir: &'a Path,
     pub(super) traffic: &'a [TrafficConfig],
+    pub(super) run: &'a RunConfig,
 }
 
 impl Scene<'_> {
@@ -175,14 +177,21 @@ impl<'a> Part<'a> {
     /// Records that each of `hosts` starts `flows` flows of `bytes` when the part starts.
     pub(super) fn offer(&mut self, hosts: &[NodeId], flows: u64, bytes: u64) {
         let wire = u128::from(self.scene.framing.message(bytes, self.scene.mtu)) * u128::from(flows);
-        let start = self.window.start;
-        self.made.offered.extend(hosts.iter().map(|host| (self.index, *host, wire, start)));
+        let (part, start) = (self.index, self.window.start);
+        self.made.offered.extend(hosts.iter().map(|&host| Offered { part, host, start, wire }));
     }
 
-    /// Records flows that would start at or after the end of the traffic.
+    /// Returns true if the part ends with the traffic, and not before.
+    pub(super) fn ends_with_traffic(&self) -> bool {
+        self.window.end == self.scene.run.end_of_traffic()
+    }
+
+    /// Counts flows that would start after the window, if the window ends with the traffic.
     pub(super) fn leave_out(&mut self, flows: u64, bytes: u64) {
-        self.made.left_out[0] += flows;
-        self.made.left_out[1] += bytes;
+        if self.ends_with_traffic() {
+            self.made.left_out.flows += flows;
+            self.made.left_out.bytes += bytes;
+        }
     }
 
     /// Adds a note for the user.

@@ -1,6 +1,7 @@
 //! Tests of all kinds of traffic together, and helpers for the tests of single kinds.
 
 use super::*;
+use crate::scenario::RunEnd;
 use crate::topology::TopologyConfig;
 use proptest::prelude::*;
 
@@ -26,9 +27,13 @@ pub(super) fn parse(traffic: &str) -> Result<Vec<TrafficConfig>, String> {
         .map_err(|error| error.message().into())
 }
 
+/// Returns the options of a run with traffic for `ms` milliseconds.
+pub(super) fn run(ms: u64) -> RunConfig {
+    RunConfig { until: RunEnd::At(Time::from_ps(ms * MS)), ..RunConfig::default() }
+}
+
 pub(super) fn try_on(graph: &Graph, traffic: &str, ms: u64) -> Result<Traffic, Vec<Diagnostic>> {
-    let until = Time::from_ps(ms * MS);
-    generate(&parse(traffic).unwrap(), graph, Framing::Rocev2, Bytes(1000), 1, until, Path::new("."))
+    generate(&parse(traffic).unwrap(), graph, Framing::Rocev2, Bytes(1000), 1, &run(ms), Path::new("."))
 }
 
 pub(super) fn flows(traffic: &str, ms: u64) -> Vec<FlowSpec> {
@@ -43,8 +48,7 @@ pub(super) fn rack(host: NodeId) -> u32 {
 pub(super) fn check_rejected(cases: &[(&str, &str)]) {
     for (traffic, expected) in cases {
         let message = parse(traffic).and_then(|config| {
-            let until = Time::from_ps(MS);
-            let made = generate(&config, &fabric(), Framing::Rocev2, Bytes(1000), 1, until, Path::new("/nowhere"));
+            let made = generate(&config, &fabric(), Framing::Rocev2, Bytes(1000), 1, &run(1), Path::new("/nowhere"));
             let errors = made.map_err(|errors| errors.iter().map(describe).collect::<Vec<_>>().join("\n"));
             errors.map(|_| ())
         });

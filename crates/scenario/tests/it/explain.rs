@@ -323,6 +323,32 @@ fn defaults_of_topologies_groups_and_traffic_are_explained() {
             ("traffic[0].bursts", json!("as many as fit before `stop`"), "default"),
         ],
     );
+    let job = |operation: &str| {
+        format!(
+            "topology = {{ kind = \"star\", hosts = 3 }}\nrun = {{ until = \"jobs\", limit = \"2 ms\" }}\n[[traffic]]\nkind = \
+             \"collective\"\nbytes = \"1 MB\"\noperation = {operation}\n[[traffic]]\nkind = \"permutation\"\nsizes = \"1 \
+             KB\"\nstop = \"5 ms\"\n"
+        )
+    };
+    // A job has no `stop`, and a ring no window.
+    assert_settings(
+        &job("\"all-reduce\""),
+        &[],
+        &[
+            ("traffic[0].algorithm", json!("ring"), "default"),
+            ("traffic[1].stop", json!("2 ms"), "s.toml:10, capped at `run.limit`"),
+        ],
+    );
+    let exchange = |rest: &str| job(&format!("\"all-to-all\"{rest}"));
+    assert_settings(
+        &exchange(""),
+        &[],
+        &[("traffic[0].algorithm", json!("pairwise"), "default"), ("traffic[0].window", json!(1), "default")],
+    );
+    assert_settings(&exchange("\nalgorithm = \"nccl\""), &[], &[("traffic[0].window", json!(8), "default")]);
+    let (_, plan) = plan(&exchange("\nalgorithm = \"naive\""), &[]);
+    let unset = plan.effective();
+    assert!(["traffic[0].stop", "traffic[0].window"].iter().all(|path| unset.get(path).is_none()), "{unset:?}");
     let other =
         |topology: &str| format!("topology = {topology}\n[[traffic]]\nkind = \"permutation\"\nsizes = \"1 KB\"\n");
     assert_settings(

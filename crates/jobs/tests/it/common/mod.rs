@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Returns a job whose rank `r` runs on host `r`.
 pub(crate) fn job(operations: Arc<dyn Operations>, pairs: Pairs) -> Job {
-    spread_job(operations, pairs, 1, Spread::Turns)
+    spread_job(operations, pairs, 1, Spread::RoundRobin)
 }
 
 /// Returns a job like [`job`], with several queue pairs per channel.

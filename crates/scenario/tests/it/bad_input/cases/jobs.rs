@@ -100,6 +100,14 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         PART,
+        // 2^31 chunks per channel.
+        "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"549755813888 B\"\nchunk = \"64 B\"\nchannels = \
+             2\nhosts = [\"h0\", \"h1\"]",
+        &["s.toml:43:9: error: traffic[0].chunk = \"64 B\": makes more than 1073741824 operations per rank and \
+                iteration; set a larger `chunk`"],
+    ),
+    (
+        PART,
         "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\nrepeat = 0",
         &["s.toml:43:10: error: traffic[0].repeat = 0: must be at least 1"],
     ),
@@ -112,9 +120,8 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         PART,
-        "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\nspread = \"turn\"",
-        &["s.toml:43:10: error: traffic[0].spread = \"turn\": unknown name; did you mean \"turns\"? (allowed: \
-                turns, split)"],
+        "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\nspread = \"turns\"",
+        &["s.toml:43:10: error: traffic[0].spread = \"turns\": unknown name; allowed: round-robin, split"],
     ),
     (
         PART,
