@@ -32,13 +32,11 @@ class Result(ResultDirectory):
         result._origin = origin
         return result
 
-    def why(
-        self, flow: int, threads: int = 1, base_dir: str | Path = ".", *, message: int | None = None
-    ) -> Explanation:
+    def why(self, flow: int | str, threads: int = 1, base_dir: str | Path = ".") -> Explanation:
         """Explains the time of a flow or message, to the picosecond: see `backwater.why.explain`."""
         from backwater import why  # noqa: PLC0415 - not every user asks
 
-        return why.explain(self, flow, threads, base_dir, message=message)
+        return why.explain(self, flow, threads, base_dir)
 
     @property
     def plot(self) -> Plots[alt.Chart | alt.LayerChart]:

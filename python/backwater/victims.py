@@ -44,8 +44,8 @@ class Victim:
     """Flow, and the port whose congestion kept it waiting longest.
 
     Attributes:
-        flow: Its row of `flows.parquet`.
-        name: Number of the flow; for a message of a connection with several, also the message's number: `7.2`.
+        flow: Its row of `flows.parquet`, with its `name`: the number of the flow, and for a message of a connection
+            with several, also the message's number (`7.2`).
         taken_ps: Time until completion, or until the end of the run.
         slowdown: `taken_ps` divided by the time of the flow on an idle fabric.
         root: The port. If PAUSEs held the flow: the port that caused most of them. Otherwise: the port shared with
@@ -59,7 +59,6 @@ class Victim:
     """
 
     flow: dict[str, Any]
-    name: str
     taken_ps: int
     slowdown: float
     root: Port | None
@@ -125,7 +124,7 @@ def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = Fa
             shared.update({port: other.bytes for port in ports if port in shared})
         (root, length) = (max(shared, key=lambda port: shared[port]), 0) if any(shared.values()) else (None, 0)
     suspects = tuple(other for ports, other in others if root in ports and other.bytes)
-    return Victim(row, row["name"], row["taken_ps"], row["against_idle"], root, length, suspects)
+    return Victim(row, row["taken_ps"], row["against_idle"], root, length, suspects)
 
 
 def _explained(result: ResultDirectory, victim: Victim, recorded: ResultDirectory) -> Victim:
@@ -206,19 +205,19 @@ def sentence(result: ResultDirectory, victim: Victim) -> str:
     by = f", congested by {listed(victim.sources)}" if victim.suspects else ""
     root = "" if victim.root is None else f", mainly {result.topology.described(victim.root)}{by}"
     return (
-        f"Worst victim: flow {victim.name}, {flow['src']} → {flow['dst']}, blocked for {blocked} by PAUSEs of ports "
+        f"Worst victim: flow {flow['name']}, {flow['src']} → {flow['dst']}, blocked for {blocked} by PAUSEs of ports "
         f"off its path{root}. Explain it with:"
     )
 
 
 def command(result: ResultDirectory, victim: Victim) -> str:
     """Returns the command that explains the time of a victim."""
-    return f"backwater why {shlex.quote(str(result.directory))} {victim.name}"
+    return f"backwater why {shlex.quote(str(result.directory))} {victim.flow['name']}"
 
 
 def call(victim: Victim) -> str:
     """Returns the Python expression that explains the time of a victim."""
-    return f"result.why({victim.name.replace('.', ', message=')})"
+    return f'result.why("{victim.flow["name"]}")'
 
 
 def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
@@ -227,7 +226,7 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
     are_known = any(victim.reasons for victim in victims)
     rows = [
         (
-            victim.name,
+            victim.flow["name"],
             f"{victim.flow['src']} → {victim.flow['dst']}",
             *([_largest(victim), _blame(result, victim)] if are_known else [_shared_port(result, victim)]),
             style.size(victim.flow["bytes"]),

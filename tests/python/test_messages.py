@@ -23,13 +23,17 @@ def test_messages_are_named_by_connection_and_number(messages: Result) -> None:
     assert messages.flows.select(tables.flow_names(messages.flows)).to_series().to_list() == ["0.0", "0.1", "0.2", "1"]
 
 
+def names(found: list[victims.Victim]) -> list[str]:
+    return [victim.flow["name"] for victim in found]
+
+
 def test_each_message_is_a_victim_of_its_own(messages: Result) -> None:
-    assert [victim.name for victim in victims.slowest(messages, 3)] == ["0.1", "0.2", "1"]
-    assert [victim.name for victim in victims.slowest(messages)] == ["0.1", "0.2", "1", "0.0"]
+    assert names(victims.slowest(messages, 3)) == ["0.1", "0.2", "1"]
+    assert names(victims.slowest(messages)) == ["0.1", "0.2", "1", "0.0"]
 
 
 def test_messages_of_a_connection_are_one_culprit(messages: Result) -> None:
-    [other] = [victim for victim in victims.slowest(messages) if victim.name == "1"]
+    [other] = [victim for victim in victims.slowest(messages) if victim.flow["name"] == "1"]
     assert [(suspect.flow, suspect.src) for suspect in other.suspects] == [(0, "h0")]
     assert victims.slowest(messages, 1)[0].suspects == ()
     assert [suspect.bytes for _, suspect in victims._suspects(messages, 0, 100 * US)] == [30_000, 10_000]
@@ -43,7 +47,7 @@ def test_the_worst_victim_is_a_message(messages: Result) -> None:
     assert worst is not None
     assert victims.sentence(result, worst).startswith("Worst victim: flow 0.2, h0 → h2")
     assert victims.command(result, worst).endswith(" 0.2")
-    assert victims.call(worst) == "result.why(0, message=2)"
+    assert victims.call(worst) == 'result.why("0.2")'
 
 
 def test_records_of_a_message_are_told_apart(messages: Result) -> None:
@@ -67,8 +71,9 @@ def test_a_message_is_explained(messages: Result) -> None:
     numbers = pl.col("flow", "message").cast(pl.UInt32)
     rows.with_columns(numbers, pl.col("cause_node").cast(pl.String)).write_parquet(messages.directory / "waits.parquet")
     result = Result.load(seal(messages.directory))
-    found = result.why(0, message=2)
-    assert ([step.length_ps for step in found.steps], found.name) == ([3 * US], "0.2")
+    found = result.why("0.2")
+    assert ([step.length_ps for step in found.steps], found.flow["name"]) == ([3 * US], "0.2")
+    assert result.why("h0->h2") == result.why("0.1")
     assert json.loads(found.to_json())["flow"]["message"] == 2
     for name in ("0.1", "h0->h2"):
         head = command_line("why", result.directory, name, code=0).stdout.splitlines()[0]
@@ -86,9 +91,8 @@ def test_a_message_is_explained(messages: Result) -> None:
 )
 def test_an_unknown_message_is_an_error(messages: Result, name: str, words: str) -> None:
     command_line("why", messages.directory, name, code=2, error=words)
-    flow, _, message = name.partition(".")
     with pytest.raises(ResultError, match=words):
-        messages.why(int(flow), message=int(message) if message else None)
+        messages.why(name)
 
 
 def test_messages_of_a_connection_have_one_source_port(messages: Result, tmp_path: Path) -> None:
@@ -101,4 +105,4 @@ def test_messages_of_a_connection_have_one_source_port(messages: Result, tmp_pat
 def test_a_rerun_finds_the_message(tmp_path: Path) -> None:
     scenario = COLLECTIVE | {"run": {"until": "jobs"}, "probes": {}}
     result = backwater.run(Scenario.from_dict(scenario), tmp_path / "again")
-    assert result.why(1, message=3).name == "1.3"
+    assert result.why("1.3").flow["name"] == "1.3"

@@ -52,7 +52,7 @@ def test_the_html_summary_of_a_result_has_victims_and_a_chart(result: Result, qu
     html = result._repr_html_()
     assert "Main cause of PAUSE: s0:0, the port to h0" in html
     assert "Worst victim: flow 1, h1 → h2" in html
-    assert "result.why(1)" in html
+    assert "result.why(&#34;1&#34;)" in html
     assert '<img src="data:image/svg+xml,%3Csvg' in html
     assert 'alt="Slowdown: distribution over flows">' in html
     assert "<script" not in html

@@ -112,7 +112,7 @@ def test_sharers_are_counted_until_the_last_signal(paced: Result, tmp_path: Path
     ],
 )
 def test_flows_without_a_culprit_port(paced: Result, terms: list[tuple[str, int]], largest: str, blamed: str) -> None:
-    victim = victims.slowest(paced, 1, recorded=why.recorded(paced, [paced.flows.row(0, named=True)]))[0]
+    victim = victims.slowest(paced, 1, recorded=why.recorded(paced, [why.explain(paced, 0).flow]))[0]
     reasons = tuple(Reason(term, share * victim.taken_ps // 100, None) for term, share in terms)
     none = replace(victim, reasons=reasons, signals=(), ports=(), suspects=())
     assert victims.table(paced, [none, victim]).rows[0][2:4] == (largest, blamed)

@@ -2,12 +2,13 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario
+from backwater import Result, Scenario, tables
 from backwater.directory import ResultError
 from backwater.reasons import are_recorded
 from backwater.why import DiffersError, Explanation, recorded, render
@@ -33,6 +34,10 @@ def test_a_result_with_probes_needs_no_rerun(why: Explanation, tmp_path: Path, m
     assert (again.steps, again.roots, again.packets) == (why.steps, why.roots, why.packets)
 
 
+def named_flows(result: Result) -> list[dict[str, Any]]:
+    return result.flows.with_columns(name=tables.flow_names(result.flows)).sort("id").to_dicts()
+
+
 def test_a_result_without_signals_needs_a_rerun(why: Explanation, tmp_path: Path) -> None:
     probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": {"flows": True}}), tmp_path / "probed")
     older = Result.load(probed.directory)
@@ -40,13 +45,13 @@ def test_a_result_without_signals_needs_a_rerun(why: Explanation, tmp_path: Path
     older.summary = dataclasses.replace(older.summary, files=files)
     assert not are_recorded(older)
     assert (older.why(3).steps, older.why(3).roots) == (why.steps, why.roots)
-    rows = older.flows.to_dicts()
+    rows = named_flows(older)
     assert recorded(older, rows).directory != older.directory
     assert recorded(probed, rows) is probed
 
 
 def test_listed_flows_must_have_the_same_time_in_a_rerun(victim: Result) -> None:
-    rows = victim.flows.sort("id").to_dicts()
+    rows = named_flows(victim)
     again = recorded(victim, rows)
     assert set(again.waits["flow"]) == {0, 1, 2, 3}
     rows[2]["fct_ps"] += 1

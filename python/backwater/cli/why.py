@@ -46,8 +46,7 @@ def why(
             if flow is None:
                 listed = _listed(result, threads, base, progress)
             else:
-                number, message = explaining.find_flow(result, flow)
-                found = explaining.explain(result, number, threads, base, progress, message=message)
+                found = explaining.explain(result, flow, threads, base, progress)
         except _core.ScenarioError as error:
             console.diagnostics(error.diagnostics)
             refusal = f"the scenario of {directory} cannot be run again"

@@ -125,11 +125,11 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/"
 
     @cache  # noqa: B019 - the server lives as long as the process
-    def why(self, number: int, flow: int, message: int | None) -> str:
+    def why(self, number: int, flow: str) -> str:
         """Returns the explanation of a flow or message as JSON."""
         run = self.shown[number]
         with self.running:
-            found = why.explain(run.result, flow, base_dir=run.base, message=message)
+            found = why.explain(run.result, flow, base_dir=run.base)
         document = json.loads(found.to_json()) | {"sentences": list(render.sentences(found))}
         return json.dumps(document, ensure_ascii=False)
 
@@ -179,9 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(listing(self.server.shown).encode(), _TYPES[".json"])
             case ["runs", number, "why", flow]:
                 self._run(self._number(number))
-                flow, dot, message = flow.partition(".")
-                of_message = self._number(message) if dot else None
-                self._send(self.server.why(int(number), self._number(flow), of_message).encode(), _TYPES[".json"])
+                self._send(self.server.why(int(number), flow).encode(), _TYPES[".json"])
             case ["runs", number, "frames.pcapng"]:
                 self._capture(self._run(self._number(number)), parse_qs(url.query))
             case ["runs", number, *name]:

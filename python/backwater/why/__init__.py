@@ -1,6 +1,6 @@
 """Explanations of slow flows: the time of the completing packet, to the picosecond, and the culprits."""
 
-from backwater.why.explain import explain, find_flow, recorded
+from backwater.why.explain import explain, recorded
 from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait
 from backwater.why.rerun import DiffersError
 
@@ -12,6 +12,5 @@ __all__ = [
     "Signal",
     "Wait",
     "explain",
-    "find_flow",
     "recorded",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,18 +22,18 @@ if TYPE_CHECKING:
 
 # Maximum number of ports with signals for which the sharing flows are determined.
 _FEW: Final = 4
+# Number of a flow, and number of a message; both have 32 bits.
+_NUMBERS: Final = re.compile(r"(\d{1,10})(?:\.(\d{1,10}))?", re.ASCII)
 # Port whose traffic is counted, as a root of PAUSEs ("root") or for its signals ("signal").
 _Counted = tuple[str, Port]
 
 
 def explain(
     result: ResultDirectory,
-    flow: int,
+    flow: int | str,
     threads: int = 1,
     base_dir: str | Path = ".",
     progress: Callable[[RunProgress], None] | None = None,
-    *,
-    message: int | None = None,
 ) -> Explanation:
     """Explains the time of a flow, or of a message of a connection.
 
@@ -40,26 +42,27 @@ def explain(
 
     Args:
         result: The result of a run.
-        flow: Number of the flow or connection.
+        flow: Number of the flow (`7`), numbers of a connection and its message (`"7.2"`), or two hosts (`"h2->h5"`),
+            for the flow or message with the highest slowdown between them.
         threads: Number of threads of a rerun.
         base_dir: Folder to which relative paths in the scenario refer.
         progress: Called about ten times a second during a rerun.
-        message: Number of the message. Needed if the connection carries several messages.
 
     Raises:
-        ResultError: If the flow or message does not exist, or the message is not given.
+        ResultError: If the flow or message does not exist, or the number of a connection with several messages has no
+            message.
         DiffersError: If the flow's completion differs in a rerun.
         ScenarioError: If the scenario cannot be run again.
         ValueError: If the number of threads is out of range.
     """
-    row, name = _row_of(result, flow, message)
+    row = find_flow(result, flow)
     again = Rerun(result, [row], threads, base_dir, progress)
     source, waits = result, _waits_of(result, row)
     if waits is None or (_roots(waits["completion"][0]) and not result.summary.scenario["probes"]["pauses"]):
         source = again.run({"flows": True, "pauses": True, "trace": None})
         waits = _waits_of(source, row)
         if waits is None:
-            raise DiffersError(f"flow {name} does not start in a rerun: {again.may_differ}")
+            raise DiffersError(f"flow {row['name']} does not start in a rerun: {again.may_differ}")
     end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
     steps = waits["completion"][0]
     closed = closed_periods(steps, row["start_ps"], row["class"], source.pauses, end)
@@ -72,7 +75,6 @@ def explain(
     culprits = {key: _culprits_of(result, row, steps, key[1], sent) for key, sent in left.items()}
     return Explanation(
         row,
-        name,
         end,
         steps,
         *waits["packets"],
@@ -90,7 +92,14 @@ def recorded(
     base_dir: str | Path = ".",
     progress: Callable[[RunProgress], None] | None = None,
 ) -> ResultDirectory:
-    """Returns a run with the terms and signals of flows, given by their rows: the result itself or a rerun.
+    """Returns a run with the terms and signals of flows: the result itself or a rerun.
+
+    Args:
+        result: The result of a run.
+        flows: Rows of `flows.parquet`, with the `name` of each flow.
+        threads: Number of threads of a rerun.
+        base_dir: Folder to which relative paths in the scenario refer.
+        progress: Called about ten times a second during a rerun.
 
     Raises:
         DiffersError: If a flow's completion differs in a rerun.
@@ -107,53 +116,58 @@ def is_limited_by_control(steps: Sequence[Wait]) -> bool:
     return held > 0 and 100 * held >= sum(step.length_ps for step in steps)
 
 
-def find_flow(result: ResultDirectory, name: str) -> tuple[int, int | None]:
-    """Returns the numbers of a flow and of its message.
+def find_flow(result: ResultDirectory, flow: int | str) -> dict[str, Any]:
+    """Returns the row of a flow or message, with its `name`.
 
     Args:
         result: The result of a run.
-        name: Number of the flow (`7`, without a message), numbers of a connection and its message (`7.2`), or two hosts
-            (`h2->h5`), for the flow or message with the highest slowdown between them.
+        flow: The flow, as for `explain`.
 
     Raises:
-        ResultError: If the name is neither, or the hosts have no flow.
+        ResultError: If the flow is neither a number nor two hosts, if it does not exist, or if the number of a
+            connection with several messages has no message.
     """
-    src, arrow, dst = (part.strip() for part in name.partition("->"))
-    if not arrow:
-        flow, dot, message = name.strip().partition(".")
-        if not flow.isdecimal() or (dot and not message.isdecimal()):
-            raise ResultError(
-                f"{name!r} is not a flow: use a number, a message of a connection such as 7.2, or two hosts such as "
-                "h2->h5"
-            )
-        return int(flow), int(message) if dot else None
-    against_idle = tables.against_idle(result.summary.simulated_ps)
+    text = flow if isinstance(flow, str) else str(operator.index(flow))
+    src, arrow, dst = (part.strip() for part in text.partition("->"))
+    if arrow:
+        return _slowest_between(result, src, dst)
+    found = _NUMBERS.fullmatch(text.strip())
+    if found is None:
+        raise ResultError(
+            f"{text!r} is not a flow: use a number, a message of a connection such as 7.2, or two hosts such as h2->h5"
+        )
+    number, message = found.groups()
+    of_flow = _named(result, int(number))
+    if of_flow.is_empty():
+        started = style.counted(result.flows["id"].n_unique(), "flow")
+        raise ResultError(f"{result.directory} has no flow {number}: {started} started")
+    if message is None and of_flow.height > 1:
+        raise ResultError(
+            f"flow {number} is a connection with {of_flow.height:,} messages: name one of them, such as {number}.0, or "
+            f"the hosts for the slowest of their messages, {of_flow['src'][0]}->{of_flow['dst'][0]}"
+        )
+    rows = of_flow if message is None else of_flow.filter(pl.col("message") == int(message))
+    if rows.is_empty():
+        sent = style.counted(of_flow.height, "message")
+        raise ResultError(f"flow {number} has no message {message}: it carries {sent}, numbered from 0")
+    return rows.row(0, named=True)
+
+
+def _slowest_between(result: ResultDirectory, src: str, dst: str) -> dict[str, Any]:
+    """Returns the row of the flow or message with the highest slowdown between two hosts, with its `name`."""
+    slowdown = tables.against_idle(result.summary.simulated_ps)
     between = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst)
     if between.is_empty():
         raise ResultError(f"{result.directory} has no flow from {src!r} to {dst!r}")
-    flow, message = between.select(
-        pl.col("id", "message").sort_by(against_idle, "id", "message", descending=[True, False, False])
-    ).row(0)
-    return flow, message
+    by = [slowdown, pl.col("id"), pl.col("message")]
+    flow, message = between.sort(by, descending=[True, False, False]).select("id", "message").row(0)
+    return _named(result, flow).row(by_predicate=pl.col("message") == message, named=True)
 
 
-def _row_of(result: ResultDirectory, flow: int, message: int | None) -> tuple[dict[str, Any], str]:
-    """Returns the row of a flow or message, and its name."""
-    of_flow = result.flows.filter(pl.col("id") == flow)
-    if of_flow.is_empty():
-        started = style.counted(result.flows["id"].n_unique(), "flow")
-        raise ResultError(f"{result.directory} has no flow {flow}: {started} started, numbered from 0")
-    if message is None and of_flow.height > 1:
-        raise ResultError(
-            f"flow {flow} is a connection with {of_flow.height:,} messages: name one of them, such as {flow}.0, or the "
-            f"hosts for the slowest of their messages, {of_flow['src'][0]}->{of_flow['dst'][0]}"
-        )
-    rows = of_flow if message is None else of_flow.filter(pl.col("message") == message)
-    if rows.is_empty():
-        sent = style.counted(of_flow.height, "message")
-        raise ResultError(f"flow {flow} has no message {message}: it carries {sent}, numbered from 0")
-    row = rows.row(0, named=True)
-    return row, f"{flow}.{row['message']}" if of_flow.height > 1 else f"{flow}"
+def _named(result: ResultDirectory, flow: int) -> pl.DataFrame:
+    """Returns the rows of a flow or of the messages of a connection, with their `name`."""
+    rows = result.flows.filter(pl.col("id") == flow)
+    return rows.with_columns(name=tables.flow_names(rows))
 
 
 def _waits_of(result: ResultDirectory, flow: Mapping[str, Any]) -> dict[str, tuple[tuple[Wait, ...], int]] | None:

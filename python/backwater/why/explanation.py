@@ -82,8 +82,8 @@ class Explanation:
     """Explanation of the time of a flow.
 
     Attributes:
-        flow: Its row of `flows.parquet`.
-        name: Number of the flow; for a message of a connection with several, also the message's number: `7.2`.
+        flow: Its row of `flows.parquet`, with its `name`: the number of the flow, and for a message of a connection
+            with several, also the message's number (`7.2`).
         end_ps: Completion time, or the end of the run.
         steps: Time of the completing packet from the flow's start on, in order of the path. The steps add up to
             `end_ps - start_ps`. For an incomplete flow, time of the packet that the receiver waits for; without such a
@@ -97,7 +97,6 @@ class Explanation:
     """
 
     flow: dict[str, Any]
-    name: str
     end_ps: int
     steps: tuple[Wait, ...]
     packets: tuple[Wait, ...]

@@ -86,7 +86,7 @@ def sentences(found: Explanation) -> list[str]:
 def _head(found: Explanation) -> str:
     flow = found.flow
     size = "endless" if flow["bytes"] is None else style.size(flow["bytes"])
-    name = f"Flow {found.name}, {flow['src']} → {flow['dst']}, {size}"
+    name = f"Flow {flow['name']}, {flow['src']} → {flow['dst']}, {size}"
     if flow["fct_ps"] is None:
         at = f"{style.size(flow['delivered_bytes'])} delivered" if flow["delivered_bytes"] else "nothing delivered"
         return f"{name}: incomplete after {style.duration(found.total_ps)}, {at}."

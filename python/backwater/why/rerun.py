@@ -29,7 +29,7 @@ class Rerun:
 
     Attributes:
         result: The result.
-        rows: The flows' rows of `flows.parquet`.
+        rows: The flows' rows of `flows.parquet`, with the `name` of each flow.
         threads: Number of threads.
         base_dir: Folder to which relative paths in the scenario refer.
         progress: Called about ten times a second.
@@ -70,8 +70,7 @@ class Rerun:
         rows = again.flows.filter(pl.col("id") == row["id"], pl.col("message") == row["message"]).to_dicts()
         if not rows or any(rows[0][column] != row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")):
             before, now = _outcome(row), _outcome(*rows)
-            name = f"{row['id']}.{row['message']}" if row["message"] else row["id"]
-            raise DiffersError(f"flow {name} {before}, but {now} in a rerun: {self.may_differ}")
+            raise DiffersError(f"flow {row['name']} {before}, but {now} in a rerun: {self.may_differ}")
 
 
 def _outcome(row: dict[str, Any] | None = None) -> str:
