@@ -53,7 +53,7 @@ COMMANDS: Final = [
     ("backwater run start.toml -o results/c --set switch.flow_control.kind=pyrrha", "completed"),
     ("backwater compare results/a results/b results/c --fail-if pause_frames<1", r"2 checks made, 2 passed"),
     ("backwater new mine --experiment", r"Written: mine\.toml"),
-    ("backwater sweep mine.toml --shard 1/2", "of 12 runs, 6 have a result"),
+    ("backwater sweep mine.toml --shard 1/2", "of 18 runs, 9 have a result"),
     ("backwater sweep mine.toml", r"mine-1\.pdf"),
     ("backwater reproduce mine.toml", "Pyrrha lowers the mean completion time"),
     ("backwater compare-schemes start.toml --slot headroom", r"start-schemes\.svg"),
