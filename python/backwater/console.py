@@ -214,23 +214,20 @@ def _print_line(line: str | None) -> None:
         err.print(Text(line), soft_wrap=True)
 
 
-def _simulated(state: _core.RunProgress, has_known_end: bool) -> str:
+def _simulated(state: _core.RunProgress) -> str:
     now = style.duration(state.time_ps)
-    if not has_known_end:
+    if not state.end_ps:
         return now
     return f"{now} of {style.duration(state.end_ps)}" if state.time_ps < state.end_ps else f"{now}, draining"
 
 
 @contextmanager
 def progress(
-    quiet: bool, clock: Callable[[], float] = time.monotonic, *, has_known_end: bool = True
+    quiet: bool, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[_core.RunProgress], None] | None]:
     """Shows progress of a run on standard error: a bar on a terminal, otherwise occasional lines.
 
-    Args:
-        quiet: True to show nothing.
-        clock: Wall-clock time in seconds.
-        has_known_end: False for a run that ends with its jobs. Its progress has no share and no remaining time.
+    If the end of the run is unknown, the progress has no share and no remaining time.
     """
     if quiet:
         yield None
@@ -239,8 +236,7 @@ def progress(
         log = ProgressLog(clock)
 
         def write(state: _core.RunProgress) -> None:
-            total = state.end_ps if has_known_end else 0
-            _print_line(log.line(f"simulated {_simulated(state, has_known_end)}", state.time_ps, total))
+            _print_line(log.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
 
         yield write
         return
@@ -255,15 +251,15 @@ def progress(
         bars.TimeRemainingColumn(compact=True),
     )
     with bars.Progress(*columns, console=err, transient=True) as bar:
-        total = 1.0 if has_known_end else None
-        task = bar.add_task("", total=total, time="building the network", speed="", flows="", paused="")
+        task = bar.add_task("", total=None, time="building the network", speed="", flows="", paused="")
 
         def show(state: _core.RunProgress) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
             bar.update(
                 task,
-                completed=state.time_ps / max(state.end_ps, 1),
-                time=_simulated(state, has_known_end),
+                completed=state.time_ps,
+                total=state.end_ps or None,
+                time=_simulated(state),
                 speed=f"{style.count(state.events / elapsed)} events/s" if elapsed else "",
                 flows=style.counted(state.live_flows, "live flow"),
                 paused=style.counted(state.paused_ports, "paused port"),

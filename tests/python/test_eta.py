@@ -69,13 +69,13 @@ def test_long_times_are_in_hours(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "after 60 min: 1 of 5 runs (20 %); about 4 h left\n"
 
 
-def simulated(quiet: bool, *reports: tuple[float, int], has_known_end: bool = True) -> None:
+def simulated(quiet: bool, *reports: tuple[float, int], end_ps: int = 5 * MS) -> None:
     clock = Clock()
-    with console.progress(quiet, clock, has_known_end=has_known_end) as tell:
+    with console.progress(quiet, clock) as tell:
         for second, time_ps in reports:
             clock.now = 1000 + second
             if tell is not None:
-                state: Any = SimpleNamespace(time_ps=time_ps, end_ps=5 * MS, events=7000, live_flows=1, paused_ports=3)
+                state: Any = SimpleNamespace(time_ps=time_ps, end_ps=end_ps, events=7000, live_flows=1, paused_ports=3)
                 tell(state)
 
 
@@ -87,12 +87,12 @@ def test_a_run_reports_the_simulated_time(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_run_that_ends_with_its_jobs_has_no_remaining_time(capsys: pytest.CaptureFixture[str]) -> None:
-    simulated(False, (0, 0), (10, 2 * MS), (21, 3 * MS), has_known_end=False)
+    simulated(False, (0, 0), (10, 2 * MS), (21, 3 * MS), end_ps=0)
     assert capsys.readouterr().err == "after 10 s: simulated 2 ms\nafter 21 s: simulated 3 ms\n"
 
 
 def test_a_terminal_shows_no_share_of_a_run_that_ends_with_its_jobs(terminal: io.StringIO) -> None:
-    simulated(False, (0, 0), (1, 2 * MS), has_known_end=False)
+    simulated(False, (0, 0), (1, 2 * MS), end_ps=0)
     shown = terminal.getvalue()
     assert "2 ms" in shown
     assert "40%" not in shown

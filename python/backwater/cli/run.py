@@ -73,8 +73,7 @@ def run(
         console.notes(scenario.notes)
     directory = output or _next_directory(scenario.name)
     with _prepared(directory, force):
-        has_known_end = scenario.resolved()["run"]["until"] != "jobs"
-        with console.progress(silent, has_known_end=has_known_end) as progress:
+        with console.progress(silent) as progress:
             try:
                 result, _ = simulation.simulate(scenario, directory, threads, progress)
             except ValueError as error:
