@@ -14,8 +14,8 @@ import pytest
 from typer.testing import Result as CommandResult
 
 import backwater
-from backwater import Result, tables, units
-from backwater.directory import DamagedError
+from backwater import Result, Scenario, simulation, tables, units
+from backwater.directory import DamagedError, ResultDirectory
 from backwater.experiment import record, sweep, witnesses
 from backwater.experiment.executors.local import Local
 from backwater.experiment.format.content import Content
@@ -307,15 +307,30 @@ def test_a_witness_is_the_shortest_part_of_a_run_with_enough_events(
     assert cut(until).fingerprint == first.fingerprint == witnesses.fingerprint(experiment, first)
 
 
-def test_a_run_that_ends_with_its_jobs_has_a_witness(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_ends_with_its_jobs_is_cut_by_its_limit(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = '[[scenario.traffic]]\nkind = "collective"\noperation = "all-reduce"\nbytes = "40 KB"\n\n[scales.small]'
     edited(tiny, ('until = "10 us"', 'until = "jobs"'), ("[scales.small]", job))
     experiment = Experiment.load(tiny)
-    assert [each.until for each in witnesses.choose(experiment)] == [None] * 2
+    point = experiment.points("small")[0]
+    whole = backwater.run(experiment.scenario("small", point)).summary
+    runs: list[Scenario] = []
+
+    real = simulation.run
+
+    def counted(scenario: Scenario, *rest: Any) -> ResultDirectory:  # noqa: ANN401 - passed on
+        runs.append(scenario)
+        return real(scenario, *rest)
+
+    monkeypatch.setattr(simulation, "run", counted)
+    first, second = witnesses.choose(experiment)
+    assert (first.until, first.fingerprint, second.until) == (None, whole.fingerprint, None)
+    assert [scenario.resolved()["run"].get("limit") for scenario in runs].count(None) == 2
     monkeypatch.setattr(witnesses, "_MIN_EVENTS", 100)
-    found = witnesses.choose(experiment)
-    assert all(0 < units.picoseconds(each.until or "") < 100_000_000 for each in found)
-    assert [witnesses.fingerprint(experiment, each) for each in found] == [each.fingerprint for each in found]
+    first, *_ = witnesses.choose(experiment)
+    assert first.until is not None
+    assert 0 < units.picoseconds(first.until) < whole.simulated_ps
+    cut = backwater.run(experiment.scenario("small", point, [f"run.limit={first.until}"])).summary
+    assert cut.fingerprint == first.fingerprint == witnesses.fingerprint(experiment, first)
 
 
 def test_witnesses_detect_a_changed_simulator(done: Path) -> None:

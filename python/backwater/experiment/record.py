@@ -143,7 +143,8 @@ class Witness(Table):
     Attributes:
         place: The point of each axis.
         seed: The seed.
-        until: Value of `run.until` at which the run is cut short; None for a whole run.
+        until: Time at which the run is cut short, as a value of `run.until`, or of `run.limit` if the run ends with
+            its jobs; None for a whole run.
         fingerprint: Fingerprint of the trajectory.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -15,6 +15,8 @@ from backwater.summary import Summary
 # run.
 _PARTS: Final = tuple(2**k for k in range(12, 0, -1))
 _MIN_EVENTS: Final = 1_000_000
+# Value of `run.until` of a run that ends with its jobs.
+_JOBS: Final = "jobs"
 
 
 def choose(experiment: Experiment) -> list[Witness]:
@@ -42,28 +44,41 @@ def choose(experiment: Experiment) -> list[Witness]:
 
 
 def _cut_short(experiment: Experiment, point: Point) -> Witness:
-    until = experiment.scenario(experiment.content.first_scale, point).resolved()["run"]["until"]
-    whole = _run(experiment, point, None).simulated_ps if until == "jobs" else units.picoseconds(until)
+    end = _end(experiment, point)
+    # The end of the jobs is known only after a whole run.
+    whole = _run(experiment, point) if end == _JOBS else None
+    length = units.picoseconds(end) if whole is None else whole.simulated_ps
     for part in _PARTS:
-        until = f"{whole // part} ps"
+        until = f"{length // part} ps"
         # In a run that is too short, parts of the traffic would begin after its end.
         with suppress(_core.ScenarioError):
-            summary = _run(experiment, point, until)
+            summary = _run(experiment, point, _cut(end, until))
             if summary.events >= _MIN_EVENTS:
                 break
     else:
-        until, summary = None, _run(experiment, point, None)
+        until, summary = None, whole or _run(experiment, point)
     return Witness(place=dict(point.place), seed=point.seed, until=until, fingerprint=summary.fingerprint)
 
 
-def _run(experiment: Experiment, point: Point, until: str | None) -> Summary:
-    cut = [] if until is None else [f"run.until={until}", "run.drain=0 s"]
+def _end(experiment: Experiment, point: Point) -> str:
+    """Returns `run.until` of a point."""
+    return str(experiment.scenario(experiment.content.first_scale, point).resolved()["run"]["until"])
+
+
+def _cut(end: str, until: str) -> Sequence[str]:
+    """Returns the overrides that cut a run short; `end` is its `run.until`."""
+    return [f"run.limit={until}"] if end == _JOBS else [f"run.until={until}", "run.drain=0 s"]
+
+
+def _run(experiment: Experiment, point: Point, cut: Sequence[str] = ()) -> Summary:
     return simulation.run(experiment.scenario(experiment.content.first_scale, point, cut)).summary
 
 
 def fingerprint(experiment: Experiment, witness: Witness) -> str:
     """Returns the current fingerprint of a witness. Raises ScenarioError if the file no longer has its scenario."""
-    return _run(experiment, Point(witness.place, witness.seed), witness.until).fingerprint
+    point = Point(witness.place, witness.seed)
+    cut = () if witness.until is None else _cut(_end(experiment, point), witness.until)
+    return _run(experiment, point, cut).fingerprint
 
 
 def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[[Witness], str]) -> list[str]:
