@@ -96,7 +96,7 @@ def fct_by_role(flows: pl.DataFrame) -> pl.DataFrame:
 def job_times(jobs: pl.DataFrame) -> pl.DataFrame:
     """Returns statistics of the measured iterations that all ranks have ended, by job.
 
-    Jobs with the same tag count as one. Bandwidths are means over the iterations.
+    Bandwidths are means over the iterations.
 
     Returns:
         Columns `job, collective, algorithm, ranks, bytes, measured, warmup` (numbers of ended iterations), `mean_us`,

@@ -37,11 +37,9 @@ def jobs(iterations: pl.DataFrame, states: Sequence[Job]) -> list[View]:
         return []
     known = {row["job"]: row for row in tables.job_times(iterations).iter_rows(named=True)}
     rows = []
-    for name in sorted({state.job for state in states}):
-        of_name = [state for state in states if state.job == name]
-        unfinished = any(state.unfinished for state in of_name)
-        of = f" of {sum(state.iterations for state in of_name):,}" if unfinished else ""
-        rows.append((name, *_cells(known.get(name), of_name[0].ranks, of)))
+    for state in sorted(states, key=lambda state: state.job):
+        of = f" of {state.iterations:,}" if state.unfinished else ""
+        rows.append((state.job, *_cells(known.get(state.job), state.ranks, of)))
     note = (
         "ended: iterations that all ranks ended. mean, max: time of measured iterations, from the first rank's start "
         "to the last rank's end; share: bound divided by this time. algbw, busbw: bandwidths of nccl-tests, from the "

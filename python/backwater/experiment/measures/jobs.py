@@ -58,7 +58,7 @@ class JobMeasure(StatisticMeasure):
 
     def evaluate(self, result: ResultDirectory) -> float | None:
         """Returns the statistic or number; None without a value, or without the job."""
-        jobs = [job for job in result.summary.jobs if job.job == self.job]
-        if not jobs:
+        job = next((job for job in result.summary.jobs if job.job == self.job), None)
+        if job is None:
             return None
-        return float(sum(job.unfinished for job in jobs)) if self.value == UNFINISHED else super().evaluate(result)
+        return float(job.unfinished) if self.value == UNFINISHED else super().evaluate(result)
