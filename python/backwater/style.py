@@ -30,6 +30,7 @@ FEW: Final = 6
 
 PS_PER_US: Final = 1_000_000
 PS_PER_SECOND: Final = 1_000_000_000_000
+BITS_PER_GB: Final = 8_000_000_000
 
 _TIME_UNITS: Final = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"), (1, "ps"))
 _BYTE_UNITS: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "KB"), (1, "B"))
@@ -106,7 +107,7 @@ def share(number: float | None) -> str:
 
 def gigabytes_per_second(bits_per_second: float | None) -> str:
     """Formats a bit rate in GB/s with two decimals, as nccl-tests does; a dash for None."""
-    return "–" if bits_per_second is None else f"{bits_per_second / 8e9:,.2f}"
+    return "–" if bits_per_second is None else f"{bits_per_second / BITS_PER_GB:,.2f}"
 
 
 def microseconds(value: float | None) -> str:

@@ -157,9 +157,7 @@ def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> Co
             "flows", f"no run has flows with the {what} {name!r} in its measurement window", suggestion(name, known)
         )
     both = [measure.model_copy(update={kind: name}) for kind in kinds]
-    if len(both) > 1 and any(
-        len({tuple(select(of, each).select("id", "message").rows()) for each in both}) > 1 for of in flows
-    ):
+    if len(both) > 1 and any(not select(of, both[0]).equals(select(of, both[1])) for of in flows):
         hint = f"write role={name}: or tag={name}:"
         raise condition.error("flows", f"{name!r} is both a role and a tag, which select different flows", hint)
     return both[0]

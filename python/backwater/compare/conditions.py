@@ -13,7 +13,7 @@ import pydantic
 
 from backwater import units
 from backwater.experiment.measures.flows import FLOW_VALUES, FlowMeasure, UnfinishedMeasure
-from backwater.experiment.measures.jobs import JOB_VALUES, JobMeasure
+from backwater.experiment.measures.jobs import JOB_VALUES, UNFINISHED, JobMeasure
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.suggestion import suggestion
 from backwater.summary import RUN_PATHS
@@ -35,13 +35,13 @@ _COMPARISONS: Final[Mapping[str, tuple[Callable[[float, float], bool], str]]] = 
 }
 
 
-# Parser of a quantity, and its divisor, by the unit of the measure.
 def _bytes_per_second(text: str) -> int:
     """Parses a rate in bytes per second (`40 GB/s`), or a bit rate (`320 Gbps`), which is divided by 8."""
     size, slash, unit = text.strip().rpartition("/")
     return units.size(size) if slash and unit == "s" and size.endswith("B") else units.bits_per_second(text) // 8
 
 
+# Parser of a quantity, and its divisor, by the unit of the measure.
 _QUANTITIES: Final[Mapping[str, tuple[Callable[[str], int], float]]] = {
     "µs": (units.picoseconds, 1e6),
     "s": (units.picoseconds, 1e12),
@@ -52,7 +52,6 @@ _QUANTITIES: Final[Mapping[str, tuple[Callable[[str], int], float]]] = {
 # Units of numbers of run.json by the end of their path. Experiments show these numbers without a
 # unit.
 _RUN_UNITS: Final = {"bytes": "B", "seconds": "s"}
-_UNFINISHED: Final = "unfinished"
 # Values of iterations of jobs: names in conditions, and in experiments.
 JOB_NAMES: Final = {value.replace("-", "_"): value for value in JOB_VALUES}
 
@@ -154,12 +153,12 @@ def _job_measure(text: str, spans: Mapping[Part, tuple[int, int]], job: str, nam
     span = spans["measure"]
     if not job:
         raise ConditionError(text, spans["job"], "a job is missing", "for example: job:NAME:iteration_time.max")
-    if name == _UNFINISHED:
-        return JobMeasure(kind="job", job=job, value=_UNFINISHED)
+    if name == UNFINISHED:
+        return JobMeasure(kind="job", job=job, value=UNFINISHED)
     value, _, statistic = name.partition(".")
     if value not in JOB_NAMES:
         message = f"unknown measure of a job {name!r}" if name else "the measure is missing"
-        of_jobs = [*(f"{each}.{statistic or 'STATISTIC'}" for each in JOB_NAMES), _UNFINISHED]
+        of_jobs = [*(f"{each}.{statistic or 'STATISTIC'}" for each in JOB_NAMES), UNFINISHED]
         raise ConditionError(text, span, message, suggestion(name, of_jobs))
     measured = JOB_NAMES[value]
     return _of_statistic(text, span, name, lambda stat: JobMeasure(kind="job", job=job, value=measured, stat=stat))
@@ -167,7 +166,7 @@ def _job_measure(text: str, spans: Mapping[Part, tuple[int, int]], job: str, nam
 
 def _measure(text: str, span: tuple[int, int], name: str) -> FlowMeasure | UnfinishedMeasure | RunMeasure:
     paths = RUN_PATHS
-    if name == _UNFINISHED:
+    if name == UNFINISHED:
         return UnfinishedMeasure(kind="unfinished")
     if name in paths or name.startswith("counters."):
         try:
@@ -182,7 +181,7 @@ def _measure(text: str, span: tuple[int, int], name: str) -> FlowMeasure | Unfin
     if value not in FLOW_VALUES:
         of_flows = [f"{each}.{statistic or 'STATISTIC'}" for each in FLOW_VALUES]
         message = f"unknown measure {name!r}" if name else "the measure is missing"
-        raise ConditionError(text, span, message, suggestion(name, [*of_flows, _UNFINISHED, *paths, "counters.NAME"]))
+        raise ConditionError(text, span, message, suggestion(name, [*of_flows, UNFINISHED, *paths, "counters.NAME"]))
     return _of_statistic(text, span, name, lambda stat: FlowMeasure(kind="flows", value=value, stat=stat))
 
 

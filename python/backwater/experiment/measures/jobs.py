@@ -8,17 +8,16 @@ from typing import Annotated, Final, Literal, Self
 import polars as pl
 import pydantic
 
-from backwater import tables
+from backwater import style, tables
 from backwater.directory import ResultDirectory
 from backwater.experiment.fields import one_of
 from backwater.experiment.measures.measure import StatisticMeasure
 
-_BITS_PER_GB: Final = 8_000_000_000
 # Expression over jobs.parquet and unit of each value of an iteration.
 JOB_VALUES: Final[Mapping[str, tuple[pl.Expr, str]]] = {
     "iteration-time": (pl.col("time_ps") / tables.PS_PER_US, "µs"),
-    "busbw": (pl.col("busbw_bps") / _BITS_PER_GB, "GB/s"),
-    "algbw": (pl.col("algbw_bps") / _BITS_PER_GB, "GB/s"),
+    "busbw": (pl.col("busbw_bps") / style.BITS_PER_GB, "GB/s"),
+    "algbw": (pl.col("algbw_bps") / style.BITS_PER_GB, "GB/s"),
     "bound-share": (pl.col("bound_share"), ""),
 }
 UNFINISHED: Final = "unfinished"
