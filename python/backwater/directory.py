@@ -169,15 +169,28 @@ class ResultDirectory:
         return content
 
     def read_table(self, name: str) -> pl.DataFrame:
-        """Reads a table by name. Tables of jobs are empty if an earlier version wrote the result."""
+        """Reads a table by name, with columns that earlier versions lack.
+
+        Before version 4, tables of jobs are empty, and each flow is a connection of its own with one message. In
+        version 2, both columns of ideal times include telemetry.
+        """
         import polars as pl  # noqa: PLC0415 - slow to import, and `run.json` is read without it
 
         if name in _ADDED and f"{name}.parquet" not in self.summary.files:
             return pl.DataFrame(schema=_schema(name))
         content = self._content(f"{name}.parquet")
+        added = {
+            "connection": pl.col("id"),
+            "message": pl.lit(0, pl.UInt32),
+            "ideal_fct_with_telemetry_ps": pl.col("ideal_fct_ps"),
+        }
         with self._reading(name):
+            table = pl.read_parquet(content)
+            columns = [column["name"] for column in _DEFINITIONS[name]["columns"]]
+            if lacking := {*columns}.intersection(added).difference(table.columns):
+                table = table.with_columns(**{column: added[column] for column in lacking}).select(columns)
             # Use categories, because names are few and often compared and grouped.
-            return pl.read_parquet(content).with_columns(pl.col(pl.String).cast(pl.Categorical))
+            return table.with_columns(pl.col(pl.String).cast(pl.Categorical))
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
@@ -190,24 +203,7 @@ class ResultDirectory:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise DamagedError(f"{self.directory / name}.parquet is not a table: {reason}") from None
 
-    @cached_property
-    def flows(self) -> pl.DataFrame:
-        """Flows, one row each, and messages of connections.
-
-        In version 2 of tables, both columns of ideal times include telemetry. Before version 4, each flow is a
-        connection of its own.
-        """
-        import polars as pl  # noqa: PLC0415 - as above
-
-        flows = self.read_table("flows")
-        if "ideal_fct_with_telemetry_ps" not in flows.columns:
-            place = flows.columns.index("ideal_fct_ps") + 1
-            flows.insert_column(place, flows["ideal_fct_ps"].alias("ideal_fct_with_telemetry_ps"))
-        if "message" not in flows.columns:
-            flows.insert_column(1, flows["id"].alias("connection"))
-            flows.insert_column(2, pl.zeros(flows.height, pl.UInt32, eager=True).alias("message"))
-        return flows
-
+    flows = _table("flows")
     jobs = _table("jobs")
     operations = _table("operations")
     waits = _table("waits")

@@ -61,12 +61,8 @@ def are_recorded(result: ResultDirectory) -> bool:
 
 
 def of_flow(records: pl.DataFrame, flow: Mapping[str, Any]) -> pl.DataFrame:
-    """Returns the records of a flow or message in `waits` or `signals`, given its row of `flows.parquet`.
-
-    Records of earlier versions have no column `message`, because they are of flows only.
-    """
-    own = records.filter(pl.col("flow") == flow["id"])
-    return own.filter(pl.col("message") == flow["message"]) if "message" in own.columns else own
+    """Returns the records of a flow or message in `waits` or `signals`, given its row of `flows.parquet`."""
+    return records.filter(pl.col("flow") == flow["id"], pl.col("message") == flow["message"])
 
 
 def reasons_of(result: ResultDirectory, flow: Mapping[str, Any]) -> list[Reason]:

@@ -53,11 +53,9 @@ def test_the_worst_victim_is_a_message(messages: Result) -> None:
 def test_records_of_a_message_are_told_apart(messages: Result) -> None:
     row = messages.flows.row(1, named=True)
     assert row["message"] == 1
-    old = frame("waits", [(flow, 0, "completion", 1, 0, "h0", 0, "paused", None, None, 1) for flow in (0, 1)])
-    old = old.drop("message")
-    assert of_flow(old, row).height == 1
-    present = pl.concat(old.with_columns(message=pl.lit(number, pl.UInt32)) for number in range(3))
-    assert of_flow(present, row)["message"].to_list() == [1]
+    numbers = [(flow, message) for flow in (0, 1) for message in range(3)]
+    records = frame("waits", [(*each, "completion", 1, 0, "h0", 0, "paused", None, None, 1) for each in numbers])
+    assert of_flow(records, row).select("flow", "message").rows() == [(row["id"], 1)]
 
 
 def waits_of(number: int) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 import backwater
 from backwater import Result, ResultError
 from backwater.summary import Outcome, Summary
-from small_result import END, RUN, seal, write_result
+from small_result import END, RUN, frame, seal, write_result
 
 
 def test_a_summary_has_typed_fields(result: Result) -> None:
@@ -164,16 +164,22 @@ def test_tables_of_version_2_have_ideal_times_with_telemetry_only(tmp_path: Path
 @pytest.mark.parametrize("version", [2, 3])
 def test_results_of_earlier_versions_have_no_connections_and_no_jobs(tmp_path: Path, version: int) -> None:
     directory, present = write_result(tmp_path / "old"), Result.load(write_result(tmp_path / "new"))
-    pl.read_parquet(directory / "flows.parquet").drop("connection", "message").write_parquet(
-        directory / "flows.parquet"
+    frame("waits", [(0, 0, "completion", 1, 0, "h0", 0, "sending", None, None, 1)]).write_parquet(
+        directory / "waits.parquet"
     )
+    for table in ("flows", "waits", "signals"):
+        path = directory / f"{table}.parquet"
+        pl.read_parquet(path).drop("connection", "message", strict=False).write_parquet(path)
     for table in ("jobs", "operations"):
         (directory / f"{table}.parquet").unlink()
     counts = {"total": 6, "finished": 4, "unfinished": 1, "endless": 1}
     old = Result.load(seal(directory, schema_version=version, flows=counts, jobs=[]))
-    assert old.flows.schema == present.flows.schema
     assert old.flows["connection"].to_list() == old.flows["id"].to_list() == [0, 1, 2, 3, 4, 5]
-    assert old.flows["message"].to_list() == [0] * 6
+    for records in ("flows", "waits", "signals"):
+        table = getattr(old, records)
+        assert table.schema == getattr(present, records).schema
+        assert table["message"].to_list() == [0] * table.height
+    assert old.waits.height == 1
     assert (old.jobs.schema, old.jobs.height) == (present.jobs.schema, 0)
     assert (old.operations.schema, old.operations.height) == (present.operations.schema, 0)
     assert (old.summary.left_out_flows, old.summary.undelivered_bytes) == (None, None)
