@@ -102,8 +102,8 @@ pub struct Run {
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
     /// Names of the counts that load balancers hold.
     lb_stats: BTreeMap<&'static str, Name>,
-    /// Names of terms, of words of jobs, of the groups of packets in [`WaitRow`](crate::tables::WaitRow), and of
-    /// signals.
+    /// Names of terms, of words of jobs, of the groups of packets in
+    /// [`WaitRow`](crate::tables::WaitRow), and of signals.
     terms: BTreeMap<&'static str, Name>,
     event_log: EventLog,
     jobs: Jobs,

@@ -99,8 +99,8 @@ impl Operations for AllToAll {
         match self.numbering.place(operation) {
             Place::Begin { iteration: 0 } | Place::Receive { .. } => 0,
             Place::Begin { .. } => self.numbering.events(),
-            // Messages of the first steps are posted one after the other. The first message of a later
-            // step waits for all messages of the step `window` steps before.
+            // Messages of the first steps are posted one after the other. The first message of a
+            // later step waits for all messages of the step `window` steps before.
             Place::Send { step, message: 0, .. } if step >= self.window => 2 * self.numbering.messages,
             Place::Send { .. } => 1,
         }

@@ -37,7 +37,8 @@ pub struct CommonConfig {
     /// Name of this part of the traffic in results and of its random streams. Default: its kind.
     pub tag: Option<String>,
     /// Traffic class of the data, 0 to 7, or a list from which every flow draws one: `[1, 2, 3, 4,
-    /// 5, 6, 7]`. A job has one class. Default 3 (the lossless class of the HPCC family of simulators).
+    /// 5, 6, 7]`. A job has one class. Default 3 (the lossless class of the HPCC family of
+    /// simulators).
     #[serde(default = "default_class")]
     pub class: Classes,
     /// Start of this part. Default 0 s.

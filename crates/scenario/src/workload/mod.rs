@@ -137,7 +137,7 @@ pub struct Traffic {
     pub roles: Vec<Role>,
     /// Tags of incasts that [`Traffic::fans`] does not cover: their flows must be read one by one.
     pub traced: BTreeSet<u16>,
-    /// What hosts must send, for parts whose flows all start at once.
+    /// Bytes that hosts must send, for parts whose flows all start at once.
     pub offered: Vec<Offered>,
     /// Flows that would start at or after the end of the traffic.
     pub left_out: LeftOut,
@@ -196,8 +196,8 @@ impl Traffic {
     }
 }
 
-/// Prepares the flows that start before the end of the traffic. Relative paths start at `base_dir`. `framing` and
-/// `mtu` determine loads in wire bytes.
+/// Prepares the flows that start before the end of the traffic. Relative paths start at `base_dir`.
+/// `framing` and `mtu` determine loads in wire bytes.
 ///
 /// # Errors
 /// All errors, each with the path of its option below `traffic`.
