@@ -336,6 +336,7 @@ fn defaults_of_topologies_groups_and_traffic_are_explained() {
         &[],
         &[
             ("traffic[0].algorithm", json!("ring"), "default"),
+            ("traffic[0].spread", json!("round-robin"), "default"),
             ("traffic[1].stop", json!("2 ms"), "s.toml:10, capped at `run.limit`"),
         ],
     );
