@@ -291,11 +291,13 @@ fn table<'s>(root: &'s Value, schema: &'s Value, fields: &Map<String, Value>) ->
     alternatives.map(|schema| table(root, schema, fields)).find(is_it).unwrap_or(schema)
 }
 
-/// Returns the default in a description, without backticks: `all` of "Hosts that send. Default:
-/// all."
+/// Returns the default in a description, a name without its backticks: `all` of "Hosts that send.
+/// Default: all."
 fn default_in_words(description: &str) -> Option<String> {
     let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = words.split("Default").nth(1)?.trim_start_matches(':').trim_start();
     let end = [". ", " (", ";"].iter().filter_map(|mark| said.find(mark)).min().unwrap_or(said.len());
-    Some(said[..end].trim_end_matches('.').replace('`', ""))
+    let words = said[..end].trim_end_matches('.');
+    let name = words.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    Some(name.filter(|name| !name.contains('`')).unwrap_or(words).into())
 }
