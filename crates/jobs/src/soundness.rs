@@ -4,7 +4,7 @@ use crate::graph::Graph;
 use crate::operation::{After, Operation, OperationIx, Operations, Rank};
 use backwater_engine::interrupt;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Error of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +28,9 @@ enum Progress {
     Ended,
 }
 
-/// Returns the errors of operations: receives that are too small for their messages, or that can
-/// never end. Graphs are not checked for the latter if the order of arrivals decides which message
-/// a receive takes: with receives from any rank or with any tag, and if two receives with the same
-/// sender and tag wait at once.
+/// Returns the errors of operations: receives that are too small for their messages, and operations
+/// that never end, in whatever order messages arrive. If the order decides, because a receive takes
+/// any sender or tag, or because two receives compete for one message, nothing is reported.
 pub fn check(graph: &Graph) -> Vec<Unsound> {
     let sizes = small_receives(graph);
     if !sizes.is_empty() {
@@ -88,6 +87,8 @@ fn small_receives(graph: &Graph) -> Vec<Unsound> {
 /// State of an execution in which messages and computations take no time.
 struct Execution<'a> {
     graph: &'a Graph,
+    /// True if receives end when they start.
+    is_optimistic: bool,
     progress: Vec<Vec<Progress>>,
     /// Events that operations still wait for.
     unmet: Vec<Vec<u32>>,
@@ -95,18 +96,39 @@ struct Execution<'a> {
     arrived: FxHashMap<Envelope, u64>,
     /// Receives that wait for messages.
     receives: FxHashMap<Envelope, VecDeque<OperationIx>>,
-    /// True if two receives waited for one message.
-    is_ambiguous: bool,
     events: VecDeque<(Rank, OperationIx, After)>,
 }
 
-impl Execution<'_> {
+impl<'a> Execution<'a> {
+    /// Executes all operations that can start.
+    fn run(graph: &'a Graph, is_optimistic: bool) -> Execution<'a> {
+        let counts = || (0..graph.ranks()).map(Rank).map(|rank| (rank, graph.count(rank)));
+        let unmet = |(rank, count): (Rank, u64)| -> Vec<u32> {
+            (0..count).map(|index| graph.prerequisites(rank, OperationIx(index))).collect()
+        };
+        let mut execution = Execution {
+            graph,
+            is_optimistic,
+            progress: counts().map(|(_, count)| vec![Progress::Waiting; count as usize]).collect(),
+            unmet: counts().map(unmet).collect(),
+            arrived: FxHashMap::default(),
+            receives: FxHashMap::default(),
+            events: VecDeque::new(),
+        };
+        for rank in (0..graph.ranks()).map(Rank) {
+            let mut first = Vec::new();
+            graph.visit_first(rank, &mut |operation| first.push(operation));
+            first.into_iter().for_each(|operation| execution.start(rank, operation));
+            execution.settle();
+        }
+        execution
+    }
+
     fn start(&mut self, rank: Rank, operation: OperationIx) {
         self.progress[rank.index()][operation.0 as usize] = Progress::Started;
         self.events.push_back((rank, operation, After::Start));
         match self.graph.get(rank, operation) {
-            Operation::Compute { .. } => self.end(rank, operation),
-            Operation::Send { to, tag, .. } => {
+            Operation::Send { to, tag, .. } if !self.is_optimistic => {
                 let envelope = (rank, to, tag);
                 let receive = self.receives.get_mut(&envelope).and_then(VecDeque::pop_front);
                 match receive {
@@ -115,34 +137,22 @@ impl Execution<'_> {
                 }
                 self.end(rank, operation);
             }
-            Operation::Receive { from, tag } => {
-                let (Some(from), Some(tag)) = (from, tag) else { return };
+            Operation::Receive { from: Some(from), tag: Some(tag) } if !self.is_optimistic => {
                 let envelope = (from, rank, tag);
                 if let Some(left) = self.arrived.get_mut(&envelope).filter(|left| **left > 0) {
                     *left -= 1;
                     self.end(rank, operation);
                 } else {
-                    let waiting = self.receives.entry(envelope).or_default();
-                    waiting.push_back(operation);
-                    self.is_ambiguous |= waiting.len() > 1;
+                    self.receives.entry(envelope).or_default().push_back(operation);
                 }
             }
+            _ => self.end(rank, operation),
         }
     }
 
     fn end(&mut self, rank: Rank, operation: OperationIx) {
         self.progress[rank.index()][operation.0 as usize] = Progress::Ended;
         self.events.push_back((rank, operation, After::End));
-    }
-
-    fn run(&mut self) {
-        let graph = self.graph;
-        for rank in (0..graph.ranks()).map(Rank) {
-            let mut first = Vec::new();
-            graph.visit_first(rank, &mut |operation| first.push(operation));
-            first.into_iter().for_each(|operation| self.start(rank, operation));
-            self.settle();
-        }
     }
 
     fn settle(&mut self) {
@@ -169,78 +179,150 @@ impl Execution<'_> {
         self.progress[rank.index()][operation.0 as usize]
     }
 
-    /// Returns an operation that a stuck operation waits for; `None` if no send is left for a
-    /// receive.
-    fn awaited(&self, rank: Rank, operation: OperationIx) -> Option<(Rank, OperationIx)> {
-        if self.progress(rank, operation) == Progress::Waiting {
-            let is_awaited = |on: &OperationIx| {
-                let progress = self.progress(rank, *on);
-                self.graph.dependents(rank, *on).any(|(dependent, event)| {
-                    let has_occurred = match event {
-                        After::Start => progress >= Progress::Started,
-                        After::End => progress == Progress::Ended,
-                    };
-                    dependent == operation && !has_occurred
-                })
-            };
-            let awaited = (0..self.graph.count(rank)).map(OperationIx).find(is_awaited);
-            return awaited.map(|on| (rank, on));
-        }
-        let Operation::Receive { from: Some(from), tag: Some(wanted) } = self.graph.get(rank, operation) else {
-            return None;
-        };
-        let is_awaited = |send: &OperationIx| {
-            let is_match = matches!(
-                self.graph.get(from, *send),
-                Operation::Send { to, tag, .. } if (to, tag) == (rank, wanted)
-            );
-            is_match && self.progress(from, *send) == Progress::Waiting
-        };
-        let send = (0..self.graph.count(from)).map(OperationIx).find(is_awaited)?;
-        Some((from, send))
+    /// Returns an operation that has not ended.
+    fn stuck(&self) -> Option<(Rank, OperationIx)> {
+        let stuck = all(self.graph).find(|(rank, operation, _)| self.progress(*rank, *operation) != Progress::Ended);
+        stuck.map(|(rank, operation, _)| (rank, operation))
     }
+
+    /// Returns true if a receive waits for a message that another receive has taken, and could have
+    /// started before it. In another order of arrivals, other operations could end.
+    fn is_ambiguous(&self) -> bool {
+        let waiting =
+            self.receives.iter().flat_map(|(envelope, waiting)| waiting.iter().map(move |it| (*envelope, *it)));
+        let mut taken: FxHashMap<Envelope, Vec<OperationIx>> =
+            waiting.clone().map(|(envelope, _)| (envelope, Vec::new())).collect();
+        for (rank, operation, what) in all(self.graph) {
+            if let Operation::Receive { from: Some(from), tag: Some(tag) } = what
+                && self.progress(rank, operation) == Progress::Ended
+                && let Some(taken) = taken.get_mut(&(from, rank, tag))
+            {
+                taken.push(operation);
+            }
+        }
+        let mut waits: FxHashMap<Rank, Waits> = FxHashMap::default();
+        waiting.into_iter().any(|(envelope, receive)| {
+            let (taken, rank) = (&taken[&envelope], envelope.1);
+            !taken.is_empty() && {
+                let waits = waits.entry(rank).or_insert_with(|| Waits::new(self.graph, rank));
+                let before = waits.all_before(receive);
+                !taken.iter().all(|other| before.contains(other))
+            }
+        })
+    }
+}
+
+/// Waits between the operations of a rank: waiting operation, and the event that it waits for.
+struct Waits(Vec<(OperationIx, OperationIx, After)>);
+
+impl Waits {
+    fn new(graph: &Graph, rank: Rank) -> Waits {
+        let operations = (0..graph.count(rank)).map(OperationIx);
+        let waits =
+            operations.flat_map(|on| graph.dependents(rank, on).map(move |(waiting, after)| (waiting, on, after)));
+        let mut waits: Vec<_> = waits.collect();
+        waits.sort_unstable();
+        Waits(waits)
+    }
+
+    /// Returns the events that an operation waits for.
+    fn of(&self, operation: OperationIx) -> impl Iterator<Item = (OperationIx, After)> {
+        let first = self.0.partition_point(|(waiting, ..)| *waiting < operation);
+        let of = self.0[first..].iter().take_while(move |(waiting, ..)| *waiting == operation);
+        of.map(|(_, on, after)| (*on, *after))
+    }
+
+    /// Returns the operations that start before an operation.
+    fn all_before(&self, operation: OperationIx) -> FxHashSet<OperationIx> {
+        let (mut before, mut left) = (FxHashSet::default(), vec![operation]);
+        while let Some(next) = left.pop() {
+            interrupt::check();
+            left.extend(self.of(next).map(|(on, _)| on).filter(|on| before.insert(*on)));
+        }
+        before
+    }
+}
+
+/// Returns the first receive for which no message is left, if all receives before it have taken
+/// one. Receives name sender and tag.
+fn superfluous_receive(graph: &Graph) -> Option<Unsound> {
+    let mut sent: FxHashMap<Envelope, u64> = FxHashMap::default();
+    for (rank, _, operation) in all(graph) {
+        if let Operation::Send { to, tag, .. } = operation {
+            *sent.entry((rank, to, tag)).or_default() += 1;
+        }
+    }
+    let (rank, operation, _) = all(graph).find(|(rank, _, operation)| {
+        let Operation::Receive { from: Some(from), tag: Some(tag) } = *operation else { return false };
+        match sent.get_mut(&(from, *rank, tag)) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
+            }
+            _ => true,
+        }
+    })?;
+    Some(Unsound { rank, operation, message: "can never end: no send is left for it".to_owned() })
 }
 
 /// Returns an operation that can never end, if there is one, with the operations that wait for each
 /// other.
 fn never_ending(graph: &Graph) -> Option<Unsound> {
     let is_wild = |operation: &Operation| matches!(operation, Operation::Receive { from, tag } if from.is_none() || tag.is_none());
-    if all(graph).any(|(_, _, operation)| is_wild(&operation)) {
-        return None;
+    if !all(graph).any(|(_, _, operation)| is_wild(&operation)) {
+        let execution = Execution::run(graph, false);
+        let stuck = execution.stuck()?;
+        let superfluous = superfluous_receive(graph);
+        if superfluous.is_some() || !execution.is_ambiguous() {
+            return superfluous.or_else(|| Some(waits_for_itself(&execution, stuck)));
+        }
     }
-    let counts = || (0..graph.ranks()).map(Rank).map(|rank| (rank, graph.count(rank)));
-    let unmet = |(rank, count): (Rank, u64)| -> Vec<u32> {
-        (0..count).map(|index| graph.prerequisites(rank, OperationIx(index))).collect()
+    // Operations that wait for each other at one rank can never start, whatever arrives.
+    let execution = Execution::run(graph, true);
+    execution.stuck().map(|stuck| waits_for_itself(&execution, stuck))
+}
+
+/// Describes operations that wait for each other, found from an operation that has not ended.
+fn waits_for_itself(execution: &Execution<'_>, stuck: (Rank, OperationIx)) -> Unsound {
+    let graph = execution.graph;
+    let mut sends: FxHashMap<Envelope, (Rank, OperationIx)> = FxHashMap::default();
+    for (rank, operation, what) in all(graph) {
+        if let Operation::Send { to, tag, .. } = what
+            && execution.progress(rank, operation) == Progress::Waiting
+        {
+            sends.entry((rank, to, tag)).or_insert((rank, operation));
+        }
+    }
+    let mut waits: FxHashMap<Rank, Waits> = FxHashMap::default();
+    let mut awaited = |(rank, operation): (Rank, OperationIx)| -> (Rank, OperationIx) {
+        if execution.progress(rank, operation) == Progress::Waiting {
+            let waits = waits.entry(rank).or_insert_with(|| Waits::new(graph, rank));
+            let is_open = |(on, after): &(OperationIx, After)| {
+                let progress = execution.progress(rank, *on);
+                progress == Progress::Waiting || *after == After::End && progress == Progress::Started
+            };
+            let on = waits.of(operation).find(is_open).expect("an operation that waits has not seen all events");
+            return (rank, on.0);
+        }
+        let Operation::Receive { from: Some(from), tag: Some(tag) } = graph.get(rank, operation) else {
+            unreachable!("sends and computations end when they start")
+        };
+        // There are as many sends as receives, so a send is left for the receive.
+        sends[&(from, rank, tag)]
     };
-    let mut execution = Execution {
-        graph,
-        progress: counts().map(|(_, count)| vec![Progress::Waiting; count as usize]).collect(),
-        unmet: counts().map(unmet).collect(),
-        arrived: FxHashMap::default(),
-        receives: FxHashMap::default(),
-        is_ambiguous: false,
-        events: VecDeque::new(),
-    };
-    execution.run();
-    let stuck = all(graph).find(|(rank, operation, _)| execution.progress(*rank, *operation) != Progress::Ended);
-    let (rank, operation, _) = stuck.filter(|_| !execution.is_ambiguous)?;
-    // Follows the waits until an operation repeats, or waits for a message that nobody sends.
-    let mut chain = vec![(rank, operation)];
-    let mut places: BTreeMap<(Rank, OperationIx), usize> = BTreeMap::from([((rank, operation), 0)]);
+    let mut chain = vec![stuck];
+    let mut places: FxHashMap<(Rank, OperationIx), usize> = FxHashMap::from_iter([(stuck, 0)]);
     let from = loop {
         interrupt::check();
-        let (rank, operation) = chain[chain.len() - 1];
-        let Some(next) = execution.awaited(rank, operation) else {
-            let message = "can never end: no send is left for it".to_owned();
-            return Some(Unsound { rank, operation, message });
-        };
+        let next = awaited(chain[chain.len() - 1]);
         chain.push(next);
         if let Some(place) = places.insert(next, chain.len() - 1) {
             break place;
         }
     };
-    let name =
-        |(rank, operation): &(Rank, OperationIx)| format!("the {} (rank {})", graph.get(*rank, *operation), rank.0);
+    let name = |(rank, operation): &(Rank, OperationIx)| {
+        format!("the {} (operation {} of rank {})", graph.get(*rank, *operation), operation.0, rank.0)
+    };
     let cycle = &chain[from..];
     const MOST: usize = 6;
     let mut names: Vec<String> = cycle.iter().take(MOST).map(name).collect();
@@ -250,13 +332,15 @@ fn never_ending(graph: &Graph) -> Option<Unsound> {
     let first = names.remove(0);
     let message = format!("can never start: {first} waits for {}", names.join(", which waits for "));
     let (rank, operation) = cycle[0];
-    Some(Unsound { rank, operation, message })
+    Unsound { rank, operation, message }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::graph::RankBuilder;
+    use crate::operation::StreamIx;
+    use backwater_engine::Duration;
 
     /// Builds two ranks.
     fn two(build: impl FnOnce(&mut RankBuilder, &mut RankBuilder)) -> Vec<Unsound> {
@@ -302,12 +386,63 @@ mod tests {
         }
     }
 
-    /// With a receive from any rank, nothing is refused: the order of arrivals decides.
+    /// Of two receives that wait for one message, one never ends, at any rank.
     #[test]
-    fn wildcards_are_not_checked() {
+    fn receives_that_compete_for_one_message_are_found() {
+        for receiver in [0, 1] {
+            let errors = two(|one, other| {
+                let (to, from) = if receiver == 0 { (one, other) } else { (other, one) };
+                to.receive(Some(Rank(1 - receiver)), 0, Some(0));
+                to.receive(Some(Rank(1 - receiver)), 0, Some(0));
+                from.send(Rank(receiver), 100, 0);
+            });
+            let message = "can never end: no send is left for it".to_owned();
+            assert_eq!(errors, [Unsound { rank: Rank(receiver), operation: OperationIx(1), message }]);
+        }
+    }
+
+    /// Rank 1 sends its second message only after an answer. With `then`, the answer follows the
+    /// receive that must come first. If the receives may start in any order, the order decides.
+    #[test]
+    fn competing_receives_are_refused_only_if_their_order_is_known() {
+        let build = |is_ordered: bool, answers: usize| {
+            two(|one, other| {
+                let receives = [one.receive(Some(Rank(1)), 0, Some(0)), one.receive(Some(Rank(1)), 0, Some(0))];
+                if is_ordered {
+                    one.wait(receives[1], receives[0], After::End);
+                }
+                let answer = one.send(Rank(1), 100, 0);
+                one.wait(answer, receives[answers], After::End);
+                other.send(Rank(0), 100, 0);
+                let answered = other.receive(Some(Rank(0)), 0, Some(0));
+                let second = other.send(Rank(0), 100, 0);
+                other.wait(second, answered, After::End);
+            })
+        };
+        assert_eq!(build(true, 0), []);
+        assert_eq!(build(false, 0), []);
+        assert_eq!(build(false, 1), []);
+        let errors = build(true, 1);
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].message.starts_with("can never start: "), "{errors:?}");
+    }
+
+    /// With a receive from any rank, the order of arrivals decides which messages it takes.
+    /// Operations of one rank that wait for each other never start in any order.
+    #[test]
+    fn wildcards_hide_only_waits_for_messages() {
         let errors = two(|one, _| {
             one.receive(None, 0, Some(0));
         });
         assert_eq!(errors, []);
+        let errors = two(|one, _| {
+            one.receive(None, 0, Some(0));
+            let computations = [1, 2].map(|length| one.compute(Duration::from_us(length), StreamIx(0)));
+            one.wait(computations[0], computations[1], After::End);
+            one.wait(computations[1], computations[0], After::Start);
+        });
+        let message = "can never start: the computation of 1 us (operation 1 of rank 0) waits for the computation of 2 us (operation 2 of rank 0), \
+            which waits for the computation of 1 us (operation 1 of rank 0)";
+        assert_eq!(errors, [Unsound { rank: Rank(0), operation: OperationIx(1), message: message.to_owned() }]);
     }
 }
