@@ -167,6 +167,9 @@ const SUMMARY: &str = "run.json";
 const SUMMARY_PARTIAL: &str = "run.json.partial";
 /// Longest simulated time between two ticks.
 const MAX_TICK: Duration = Duration::from_us(100);
+/// Interval between two checks whether all jobs have ended, in runs that end with their jobs. Other
+/// ticks depend on probes.
+const JOBS_CHECK: Duration = Duration::from_us(10);
 
 /// Returns the number of checks of the wall clock after which the trace of `hosts` hosts is
 /// written. A short trace stays in the cache, but every stop of several shards, after a window,
@@ -337,7 +340,12 @@ impl Run {
     fn schedule_tick(&mut self) {
         let (now, until) = (self.simulation.now(), self.plan.run.end_of_traffic());
         let end = if now < until { until } else { self.last() };
-        self.next_tick = self.next_sample.min(self.next_check).min(now + MAX_TICK).min(end).min(self.stop);
+        let most = if self.plan.run.ends_with_jobs() {
+            Duration::from_ps(JOBS_CHECK.ps() - now.ps() % JOBS_CHECK.ps())
+        } else {
+            MAX_TICK
+        };
+        self.next_tick = self.next_sample.min(self.next_check).min(now + most).min(end).min(self.stop);
     }
 
     /// Returns the latest end of the run.
@@ -433,18 +441,12 @@ impl Run {
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
         }
-
-        if self.plan.run.ends_with_jobs() && self.jobs_are_done() {
-            return Some(Outcome::Completed);
-        }
-        // Endless flows do not delay the end.
-        let flows_are_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
-        let all_done = flows_are_done && self.jobs_are_done();
         let is_last = now >= self.last();
         // Without pending events, the remaining packets wait at a link that stays down.
         let is_over = self.simulation.next_event() == Time::NEVER;
-        let is_settled = || is_over || is_last || self.simulation.is_quiet();
-        if all_done && if totals.endless_flows == 0 { is_settled() } else { now >= self.plan.run.end_of_traffic() } {
+        let ends_with_jobs = self.plan.run.ends_with_jobs();
+        let may_end = !ends_with_jobs || is_last || now.ps().is_multiple_of(JOBS_CHECK.ps());
+        if may_end && (ends_with_jobs || self.flows_are_done(now, is_over || is_last)) && self.jobs_are_done() {
             return Some(Outcome::Completed);
         }
         if is_last {
@@ -453,7 +455,20 @@ impl Run {
         if now >= self.stop {
             return Some(Outcome::Interrupted);
         }
-        is_over.then_some(Outcome::Stalled)
+        (is_over && may_end).then_some(Outcome::Stalled)
+    }
+
+    /// Returns true if all flows have ended and, unless the run `is_settled`, all packets and
+    /// timers. Endless flows end with the traffic.
+    fn flows_are_done(&mut self, now: Time, is_settled: bool) -> bool {
+        let totals = self.simulation.counts();
+        let are_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
+        are_done
+            && if totals.endless_flows > 0 {
+                now >= self.plan.run.end_of_traffic()
+            } else {
+                is_settled || self.simulation.is_quiet()
+            }
     }
 
     /// Returns the simulation.

@@ -237,8 +237,9 @@ impl Simulation {
     }
 
     /// Takes the flows that have been forgotten since the last call: their senders are done, and
-    /// none of their packets is in the network. The flows are ordered by the time of the last ACK,
-    /// except for flows with retransmissions.
+    /// none of their packets is in the network. Also takes the messages that have been acknowledged
+    /// since then. Both are ordered by the time of the last ACK, except for flows with
+    /// retransmissions.
     pub fn take_finished(&mut self) -> Vec<FlowOutcome> {
         std::mem::take(&mut self.finished)
     }

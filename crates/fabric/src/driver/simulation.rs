@@ -270,8 +270,11 @@ impl Simulation {
             if self.now < end {
                 return false;
             }
+            let known = self.finished.len();
             self.forget_flows();
             self.end_messages();
+            // The order of flows and messages does not depend on the times of these calls.
+            self.finished[known..].sort_by_key(|it| (it.acknowledged, it.flow, it.message));
             if end == limit {
                 return true;
             }

@@ -579,6 +579,34 @@ fn jobs_have_equal_results_with_any_threads_and_stops() {
     }
 }
 
+/// A run that ends with its jobs ends at the same time with any probes: at the first multiple of 10
+/// us after the jobs. Other traffic ends with it.
+#[test]
+fn the_end_of_jobs_depends_on_no_probe() {
+    let with = |probes: &str| {
+        let text = format!(
+            "run.until = \"jobs\"\nprobes = {{ {probes} }}\ntopology = {{ kind = \"star\", hosts = 4 }}\ncongestion_control.kind = \
+             \"none\"\ntraffic = [{{ kind = \"collective\", operation = \"all-reduce\", bytes = \"100 KB\" }}, {{ kind = \
+             \"poisson\", load = 0.3, sizes = \"10 KB\" }}]\n"
+        );
+        let directory = TempDir::new().unwrap();
+        let mut run = Run::start(plan_of(&text), BUILD, directory.path(), 1).unwrap();
+        while !run.advance(std::time::Duration::MAX).done {}
+        let summary = run.finish().unwrap();
+        let end: u64 = column(&directory, "jobs", "end_ps")[0].parse().unwrap();
+        assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Completed, end.next_multiple_of(10_000_000)));
+        (["flows", "jobs"].map(|table| rows(directory.path(), table)), summary.totals)
+    };
+    let expected = with("sample_interval = \"0 s\", deadlock_check = \"0 s\"");
+    for probes in [
+        "sample_interval = \"7 us\"",
+        "sample_interval = \"100 us\", deadlock_check = \"3 us\"",
+        "sample_interval = \"0 s\", deadlock_check = \"38 us\"",
+    ] {
+        assert!(with(probes) == expected, "{probes}");
+    }
+}
+
 /// A job in a long computation is not complete, and a job that waits for ever stalls. The summary
 /// names the operation that waits.
 #[test]
@@ -641,6 +669,13 @@ fn nothing_is_cut_off_silently() {
         bursts.replace("run.until = \"1 us\"", "run = { until = \"jobs\", limit = \"1 us\" }").replace("]\n", job);
     let hints: Vec<_> = plan_of(&limited).warnings.into_iter().map(|it| it.hint).collect();
     assert_eq!(hints[0].as_deref(), Some("set a later `run.limit`"));
+    let large = bursts
+        .replace("run.until = \"1 us\"", "run = { until = \"2 us\", drain = \"1 us\" }")
+        .replace("\"10 KB\"", "\"100 KB\"")
+        .replace("\"3 KB\"", "\"90 KB\"");
+    let message =
+        "traffic[0]: host \"h0\" needs at least 8.64 us to send its flows at 100 Gbps, but the run ends at 3 us";
+    assert_eq!(warnings(&large), [message]);
     let pairs = "run = { until = \"1 us\", drain = \"1 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
         traffic = [{ kind = \"all-to-all\", bytes = \"100 KB\" }]\n";
     let message =
