@@ -101,7 +101,10 @@ pub(super) fn diagnostics(document: &Document, broken: &[Diagnostic], base_dir: 
     let Ok(scenario) = serde_json::from_value::<Scenario>(data) else { return Vec::new() };
     let mut diagnostics = Plan::new(&scenario, base_dir).err().unwrap_or_default();
     diagnostics.retain(|diagnostic| {
-        let depends_on = sources(section(&diagnostic.path)).iter().copied().chain([diagnostic.path.as_str()]);
+        // These options have an effect only if a part of the traffic is a job.
+        let for_jobs = matches!(diagnostic.path.as_str(), "run.until" | "probes.operations").then_some("traffic");
+        let sources = sources(section(&diagnostic.path)).iter().copied();
+        let depends_on = sources.chain(for_jobs).chain([diagnostic.path.as_str()]);
         diagnostic.severity == Severity::Error
             && !depends_on.into_iter().any(|source| broken.iter().any(|part| related(part, source)))
     });
