@@ -41,6 +41,16 @@ pub enum Spread {
     Split,
 }
 
+impl Spread {
+    /// Returns the bytes of the largest part of a message.
+    pub fn largest_part(self, bytes: u64, queue_pairs: u32) -> u64 {
+        match self {
+            Spread::RoundRobin => bytes,
+            Spread::Split => bytes.div_ceil(queue_pairs.into()).next_multiple_of(PART).min(bytes),
+        }
+    }
+}
+
 /// Unit of the parts of a message that is split over queue pairs, in bytes.
 const PART: u64 = 128;
 
@@ -135,10 +145,7 @@ impl JobConnections {
 
     /// Returns the sizes of the parts of a message.
     pub fn parts(&self, bytes: u64) -> impl Iterator<Item = u64> {
-        let part = match self.spread {
-            Spread::RoundRobin => bytes,
-            Spread::Split => bytes.div_ceil(self.queue_pairs.into()).next_multiple_of(PART),
-        };
+        let part = self.spread.largest_part(bytes, self.queue_pairs);
         (0..bytes.div_ceil(part)).map(move |index| part.min(bytes - index * part))
     }
 }

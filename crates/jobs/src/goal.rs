@@ -32,6 +32,8 @@ pub struct GoalError {
 
 /// Largest number of nanoseconds of a computation: 100 days.
 const LONGEST: u64 = 8_640_000_000_000_000;
+/// Largest message in bytes, the largest size of a scenario.
+const LARGEST: u64 = 1 << 40;
 
 /// Words of a line that remain to be read.
 struct Words<'a> {
@@ -76,7 +78,7 @@ fn number(word: &str, what: &str, least: u64, most: u64) -> Result<u64, String> 
 /// Returns the bytes of a message: `4096b`.
 fn bytes(word: &str) -> Result<u64, String> {
     let digits = word.strip_suffix('b').ok_or_else(|| format!("has the size `{word}`, which must end with `b`"))?;
-    number(digits, "a size", 1, u64::MAX / 2)
+    number(digits, "a size", 1, LARGEST)
 }
 
 /// Rank under construction.
@@ -291,7 +293,7 @@ mod tests {
             ("num_ranks 2\nrank 0 {\n}\n", 3, "is the last line, but `rank 1 {` is missing"),
             ("num_ranks 1\nrank 0 {\n}\nx", 4, "has `x` where the end of the file is expected"),
             ("send 4096 to 1", 3, "has the size `4096`, which must end with `b`"),
-            ("send 0b to 1", 3, "has `0` as a size, which must be a whole number from 1 to 9223372036854775807"),
+            ("send 0b to 1", 3, "has `0` as a size, which must be a whole number from 1 to 1099511627776"),
             ("send 1b to 2", 3, "has `2` as a rank, which must be a whole number from 0 to 1"),
             ("send 1b to 0", 3, "sends to its own rank, or receives from it"),
             ("send 1b from 1", 3, "has `from` where `to` is expected"),

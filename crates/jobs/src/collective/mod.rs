@@ -49,6 +49,17 @@ impl Division {
         part(self.bytes, self.blocks, block)
     }
 
+    /// Returns the number of messages per block and channel.
+    pub fn chunks(&self) -> u32 {
+        self.chunks
+    }
+
+    /// Returns the bytes of the largest message.
+    pub fn largest_message(&self) -> u64 {
+        let shares = [self.blocks, self.channels, self.chunks];
+        shares.iter().fold(self.bytes, |bytes, share| bytes.div_ceil(u64::from(*share)))
+    }
+
     /// Returns the channel of message `message` of any block.
     pub fn channel(&self, message: u32) -> u32 {
         message / self.chunks
@@ -187,7 +198,8 @@ mod tests {
                 let messages: Vec<_> =
                     (0..division.messages()).map(|message| division.message(block, message)).collect();
                 prop_assert_eq!(messages.iter().sum::<u64>(), division.block(block));
-                prop_assert!(messages.iter().all(|bytes| (1..=chunk).contains(bytes)), "{:?}", messages);
+                let largest = division.largest_message();
+                prop_assert!(largest <= chunk && messages.iter().all(|bytes| (1..=largest).contains(bytes)), "{:?}", messages);
                 total += division.block(block);
             }
             prop_assert_eq!(total, bytes);

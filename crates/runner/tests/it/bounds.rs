@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Returns a job on two leaves with three hosts each. Each link has a rate and a delay of its own,
 /// so times depend on the paths that the hash chooses.
-fn plan(seed: u64, job: &str, options: &str) -> Plan {
+fn plan(seed: u64, job: &str, options: &str, limit: &str) -> Plan {
     let mut draws = Seed(seed).stream("bounds", 0);
     let hosts = (0..6).map(|host| (format!("h{host}"), format!("leaf{}", host / 3)));
     let uplinks = (0..8).map(|link| (format!("leaf{}", link / 4), format!("spine{}", link % 4)));
@@ -17,7 +17,7 @@ fn plan(seed: u64, job: &str, options: &str) -> Plan {
     };
     let links: Vec<String> = hosts.chain(uplinks).map(link).collect();
     let text = format!(
-        "run = {{ until = \"jobs\", seed = {seed} }}\nprobes.sample_interval = \"0 s\"\ncongestion_control.kind = \
+        "run = {{ until = \"jobs\", limit = \"{limit}\", seed = {seed} }}\nprobes.sample_interval = \"0 s\"\ncongestion_control.kind = \
          \"none\"\nnetwork.hash_seed = {seed}\n{options}\ntopology = {{ kind = \"custom\", hosts = [\"h0\", \"h1\", \
          \"h2\", \"h3\", \"h4\", \"h5\"], switches = [\"leaf0\", \"leaf1\", \"spine0\", \"spine1\", \"spine2\", \
          \"spine3\"], links = [{}] }}\ntraffic = [{job}]\n",
@@ -39,6 +39,8 @@ fn no_job_takes_less_than_its_bound() {
         ring("all-gather", ", chunk = \"3 KB\", channels = 2"),
         ring("reduce-scatter", ", queue_pairs = 4, chunk = \"3 KB\", repeat = 3, gap = \"7 us\""),
         ring("send-receive", ", queue_pairs = 3, spread = \"split\""),
+        // Iterations of different ranks overlap.
+        ring("send-receive", ", repeat = 20"),
         exchange("naive", ", chunk = \"4 KB\""),
         exchange("pairwise", ", window = 2, queue_pairs = 2"),
         exchange("nccl", ""),
@@ -52,12 +54,17 @@ fn no_job_takes_less_than_its_bound() {
     for seed in 0..12 {
         let options = ["", "network.flow_keys = \"number\"", "load_balance.kind = \"spray\""][seed as usize % 3];
         for (job, closest) in jobs.iter().zip(&mut closest) {
-            let directory = written(&plan(seed, job, options), 1, None, AT_ONCE);
+            let directory = written(&plan(seed, job, options, "1 s"), 1, None, AT_ONCE);
             for row in rows_of(&directory, "jobs") {
                 let share: f64 = cell(&row, "bound_share").parse().unwrap();
                 assert!(share > 0.0 && share <= 1.0, "{share} of {job} with seed {seed} and {options:?}");
                 *closest = closest.max(share);
             }
+            // The whole job does not seem to exceed a run in which it ends.
+            let ends = rows_of(&directory, "jobs").into_iter().map(|row| cell(&row, "end_ps").parse::<u64>().unwrap());
+            let plan = plan(seed, job, options, &format!("{} ps", ends.max().unwrap()));
+            let warnings: Vec<_> = plan.warnings.iter().filter(|it| it.message.contains("takes at least")).collect();
+            assert!(warnings.is_empty(), "{warnings:?} of {job} with seed {seed} and {options:?}");
         }
     }
     // Some seed of each job comes close.

@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 /// Maximum number of operations of a schedule whose longest path is computed.
 const MOST_OPERATIONS: u64 = 1 << 21;
 
+/// Longest time in results, in ps.
+const LONGEST: u128 = i64::MAX as u128;
+
 /// Maximum number of ranks of an all-to-all for which each pair of ranks counts.
 const MOST_RANKS: u32 = 512;
 
@@ -29,10 +32,12 @@ pub(super) fn of_jobs(fabric: &Fabric, traffic: &mut Traffic, run: &RunConfig) -
     let last = run.last();
     let mut warnings = Vec::new();
     for job in &mut traffic.jobs {
-        job.bound = bound(fabric, job);
-        let count = u64::from(job.operations.iterations().unwrap_or(1));
-        let ps = |time: Duration, count: u64| u128::from(time.ps()) * u128::from(count);
-        let whole = ps(job.bound, count) + ps(job.gap, count - 1);
+        let Bound { bytes, path } = bound(fabric, job);
+        let one = bytes.max(path);
+        job.bound = Duration::from_ps(one.min(LONGEST) as u64);
+        let count = u128::from(job.operations.iterations().unwrap_or(1));
+        // Iterations of different ranks overlap, but no rank begins the last one before its gaps.
+        let whole = (one + (count - 1) * u128::from(job.gap.ps())).max(count * bytes);
         if u128::from(job.start.ps()) + whole > u128::from(last.ps()) {
             let from = if job.start > Time::ZERO { format!(" from its start at {}", job.start) } else { String::new() };
             let message = format!("takes at least {}{from}, but the run ends at {last}", rounded(whole));
@@ -43,12 +48,12 @@ pub(super) fn of_jobs(fabric: &Fabric, traffic: &mut Traffic, run: &RunConfig) -
     warnings
 }
 
-/// Warns about parts whose flows all start at once, and cannot be sent within the run. Names the
-/// slowest host of each part.
+/// Warns about parts whose flows cannot be sent within the run. Names the slowest host of each
+/// part.
 pub(super) fn of_flows(fabric: &Fabric, traffic: &Traffic, run: &RunConfig) -> Vec<Diagnostic> {
     let mut slowest: BTreeMap<usize, (u128, NodeId)> = BTreeMap::new();
     for &Offered { part, host, start, wire } in &traffic.offered {
-        let ps = wire * 8_000_000_000_000 / u128::from(rate(fabric, host).bps().max(1));
+        let ps = time(fabric, host, wire);
         let entry = slowest.entry(part).or_insert((0, host));
         if u128::from(start.ps()) + ps > u128::from(run.last().ps()) && ps > entry.0 {
             *entry = (ps, host);
@@ -78,6 +83,11 @@ fn rounded(ps: u128) -> Duration {
 /// Returns the total rate of a host's links.
 fn rate(fabric: &Fabric, host: NodeId) -> Rate {
     Rate::from_bps(fabric.wiring.ports_of(host).iter().map(|port| port.rate.bps()).sum())
+}
+
+/// Returns the time in ps that a host needs to send wire bytes.
+fn time(fabric: &Fabric, host: NodeId, wire: u128) -> u128 {
+    wire * 8_000_000_000_000 / u128::from(rate(fabric, host).bps().max(1))
 }
 
 /// Returns the wire bytes of a message.
@@ -142,69 +152,80 @@ impl<'a> Travel<'a> {
     }
 }
 
-/// Returns a lower bound of the time of an iteration: the larger of the longest path of messages on
-/// an idle network, and of the bytes of each host at the rate of its links.
-fn bound(fabric: &Fabric, job: &PlannedJob) -> Duration {
+/// Lower bounds of the time of an iteration, in ps.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    /// Time of the bytes of any host at the rate of its links.
+    bytes: u128,
+    /// Time of any path of messages on an idle network.
+    path: u128,
+}
+
+fn bound(fabric: &Fabric, job: &PlannedJob) -> Bound {
     let (ranks, connections) = (job.operations.ranks(), &*job.connections);
     let travel = Travel::new(fabric, connections);
-    let time = |rank: u32, wire: u64| rate(fabric, connections.host(Rank(rank))).time_for(wire);
+    let most = |wire: &dyn Fn(Rank) -> u128| {
+        let times = (0..ranks).map(Rank).map(|rank| time(fabric, connections.host(rank), wire(rank)));
+        times.max().unwrap_or_default()
+    };
     // The first block is one of the smallest.
     let wire_block = |division: Division| {
         let messages = (0..division.messages()).map(|message| division.message(0, message));
-        messages.map(|bytes| wire_bytes(fabric, bytes)).sum::<u64>()
+        messages.map(|bytes| u128::from(wire_bytes(fabric, bytes))).sum::<u128>()
     };
     match job.steps {
         Steps::Ring { steps, division } => {
-            let sent = wire_block(division) * u64::from(steps);
-            let by_bytes = (0..ranks).map(|rank| time(rank, sent)).max().unwrap_or_default();
+            let sent = wire_block(division) * u128::from(steps);
             let next = |rank: u32| travel.time(Rank(rank), Rank((rank + 1) % ranks), division.message(0, 0)).ps();
             let edges: Vec<u64> = (0..ranks).map(next).collect();
-            by_bytes.max(Duration::from_ps(longest_walk(&edges, steps)))
+            Bound { bytes: most(&|_| sent), path: longest_walk(&edges, steps) }
         }
         Steps::AllToAll { window, division } => {
-            let sent = wire_block(division) * u64::from(ranks - 1);
-            let by_bytes = (0..ranks).map(|rank| time(rank, sent)).max().unwrap_or_default();
+            let sent = wire_block(division) * u128::from(ranks - 1);
+            let bytes = most(&|_| sent);
             if ranks > MOST_RANKS {
-                return by_bytes;
+                return Bound { bytes, path: 0 };
             }
             let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (Rank(from), Rank(to))));
             let times =
                 pairs.filter(|(from, to)| from != to).map(|(from, to)| travel.time(from, to, division.message(0, 0)));
-            by_bytes.max(times.min().unwrap_or_default() * u64::from((ranks - 1).div_ceil(window)))
+            let rounds = u128::from((ranks - 1).div_ceil(window));
+            Bound { bytes, path: u128::from(times.min().unwrap_or_default().ps()) * rounds }
         }
         Steps::Listed { has_unique_tags } => {
-            let sent = (0..ranks).map(|rank| {
-                let sends = (0..job.operations.count(Rank(rank))).filter_map(|index| {
-                    match job.operations.get(Rank(rank), OperationIx(index)) {
-                        Operation::Send { bytes, .. } => Some(wire_bytes(fabric, bytes)),
-                        Operation::Receive { .. } | Operation::Compute { .. } => None,
-                    }
+            let wire = |rank: Rank| {
+                let operations =
+                    (0..job.operations.count(rank)).map(|index| job.operations.get(rank, OperationIx(index)));
+                let sent = operations.map(|operation| match operation {
+                    Operation::Send { bytes, .. } => u128::from(wire_bytes(fabric, bytes)),
+                    Operation::Receive { .. } | Operation::Compute { .. } => 0,
                 });
-                time(rank, sends.sum())
-            });
-            let by_bytes = sent.max().unwrap_or_default();
+                sent.sum()
+            };
+            let bytes = most(&wire);
             let total: u64 = (0..ranks).map(|rank| job.operations.count(Rank(rank))).sum();
             if total > MOST_OPERATIONS || !has_unique_tags {
-                return by_bytes;
+                return Bound { bytes, path: 0 };
             }
             let run = ideal_run(&job.operations, &|from, to, bytes| (travel.time(from, to, bytes), Duration::ZERO));
-            by_bytes.max(run.end)
+            Bound { bytes, path: run.end.ps().into() }
         }
     }
 }
 
 /// Returns the length of the longest walk of `steps` consecutive edges of a ring.
-fn longest_walk(edges: &[u64], steps: u32) -> u64 {
+fn longest_walk(edges: &[u64], steps: u32) -> u128 {
     let (count, steps) = (edges.len(), steps as usize);
-    let round: u64 = edges.iter().sum();
+    let edges: Vec<u128> = edges.iter().map(|edge| u128::from(*edge)).collect();
+    let round: u128 = edges.iter().sum();
     let rest = steps % count;
-    let mut walk: u64 = edges[..rest].iter().sum();
+    let mut walk: u128 = edges[..rest].iter().sum();
     let mut longest = walk;
     for first in 0..count {
         walk = walk + edges[(first + rest) % count] - edges[first];
         longest = longest.max(walk);
     }
-    longest + round * (steps / count) as u64
+    longest + round * (steps / count) as u128
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::NodeList;
 use super::config::{CommonConfig, TrafficOptions};
-use super::jobs::{Collective, PlannedJob, Steps};
+use super::jobs::{Collective, Lane, PlannedJob, Steps};
 use super::part::Part;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::one;
@@ -210,7 +210,9 @@ impl TrafficOptions for CollectiveConfig {
         }
         let channels = self.channels;
         let pairs = if ring.is_some() { Pairs::Ring { ranks, channels } } else { Pairs::All { ranks, channels } };
-        let connections = part.connections(hosts, pairs, self.queue_pairs, self.spread)?;
+        let rounds = u64::from(if ring.is_some() { steps } else { 1 }) * u64::from(self.repeat);
+        let lane = Lane::Equal { messages: rounds * u64::from(division.chunks()), bytes: division.largest_message() };
+        let connections = part.connections(hosts, pairs, self.queue_pairs, self.spread, lane)?;
         let (operations, bus_factor, kind): (Arc<dyn Operations>, f64, Steps) = match ring {
             Some(kind) => {
                 let ring = Ring::new(kind, ranks, division, self.repeat, self.gap);

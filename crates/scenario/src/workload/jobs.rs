@@ -125,6 +125,30 @@ pub struct Collective {
 /// Maximum number of connections of a scenario. Each needs a number of its own, beside the flows.
 const MOST_CONNECTIONS: u64 = 1 << 31;
 
+/// Messages of a job from one rank to another on one channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lane {
+    /// A number of messages of at most some bytes.
+    Equal { messages: u64, bytes: u64 },
+    /// Messages with so many packets in total.
+    Listed { packets: u64 },
+}
+
+impl Lane {
+    /// Returns the packets of one queue pair, at most.
+    fn packets(self, mtu: u64, queue_pairs: u32, spread: Spread) -> u128 {
+        match (self, spread) {
+            (Lane::Equal { messages, bytes }, Spread::RoundRobin) => {
+                u128::from(messages.div_ceil(queue_pairs.into())) * u128::from(bytes.div_ceil(mtu))
+            }
+            (Lane::Equal { messages, bytes }, Spread::Split) => {
+                u128::from(messages) * u128::from(spread.largest_part(bytes, queue_pairs).div_ceil(mtu))
+            }
+            (Lane::Listed { packets }, _) => packets.into(),
+        }
+    }
+}
+
 impl Part<'_> {
     /// Returns the hosts of a job, one per rank.
     pub(super) fn ranks(&mut self, list: Option<&super::NodeList>) -> Option<Vec<NodeId>> {
@@ -168,7 +192,15 @@ impl Part<'_> {
         pairs: Pairs,
         queue_pairs: u32,
         spread: Option<Spread>,
+        most: Lane,
     ) -> Option<Arc<JobConnections>> {
+        let spread = spread.unwrap_or_default();
+        let packets = most.packets(self.scene.mtu, queue_pairs, spread);
+        if packets >= u32::MAX.into() {
+            let message = format!("sends {packets} packets on one connection, must send less than {}", u32::MAX);
+            self.error("", message);
+            return None;
+        }
         let number = JobConnections::number(&pairs, queue_pairs);
         if self.declared() + number > MOST_CONNECTIONS {
             let message = format!(
@@ -179,7 +211,6 @@ impl Part<'_> {
             return None;
         }
         let template = self.template().flow(hosts[0], hosts[0], 1, self.window.start);
-        let spread = spread.unwrap_or_default();
         Some(Arc::new(JobConnections::new(hosts, pairs, queue_pairs, spread, template)))
     }
 }

@@ -137,7 +137,7 @@ pub struct Traffic {
     pub roles: Vec<Role>,
     /// Tags of incasts that [`Traffic::fans`] does not cover: their flows must be read one by one.
     pub traced: BTreeSet<u16>,
-    /// Bytes that hosts must send, for parts whose flows all start at once.
+    /// Bytes that hosts must send, for parts of which this is known before the flows are generated.
     pub offered: Vec<Offered>,
     /// Flows that would start at or after the end of the traffic.
     pub left_out: LeftOut,
@@ -149,14 +149,14 @@ pub struct Traffic {
     pub notes: Vec<String>,
 }
 
-/// Flows of a host that all start at once.
+/// Bytes that a host must send.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered {
     /// Index of the part in the scenario.
     pub part: usize,
     /// The host.
     pub host: NodeId,
-    /// Start of the flows.
+    /// Start of the first flow.
     pub start: Time,
     /// Bytes on the wire.
     pub wire: u128,

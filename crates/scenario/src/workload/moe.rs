@@ -119,7 +119,7 @@ impl TrafficOptions for MoeConfig {
             counted(bursts, "burst"),
             round(100.0 * hottest, 1),
         ));
-        self.count_left_out(part, &groups, bursts);
+        self.count_bursts(part, &groups, bursts);
         let several = groups.len() > 1;
         let mut made = Vec::new();
         for (i, hosts) in groups.into_iter().enumerate() {
@@ -144,9 +144,9 @@ impl MoeConfig {
         }
     }
 
-    /// Warns about bursts that would start at or after the end of the traffic, and counts their
-    /// flows.
-    fn count_left_out(&self, part: &mut Part, groups: &[Vec<NodeId>], bursts: u64) {
+    /// Counts the bursts that start before the end of the traffic and the others, and warns about
+    /// the others.
+    fn count_bursts(&self, part: &mut Part, groups: &[Vec<NodeId>], bursts: u64) {
         let total = u64::from(self.iterations) * bursts;
         let mut most = 0;
         for (i, hosts) in (0..).zip(groups) {
@@ -168,6 +168,7 @@ impl MoeConfig {
             let rest: u64 = (fitting..fitting + late % bursts).map(bytes).sum();
             let each = late / bursts * self.bytes.get() + rest;
             part.leave_out(late * hosts.len() as u64, each * hosts.len() as u64);
+            part.offer(hosts, 1, u64::from(self.iterations) * self.bytes.get() - each, start);
         }
         if most > 0 && part.ends_with_traffic() {
             let message = format!(

@@ -2,7 +2,7 @@
 
 use super::NodeList;
 use super::config::{CommonConfig, TrafficOptions};
-use super::jobs::{PlannedJob, Steps};
+use super::jobs::{Lane, PlannedJob, Steps};
 use super::part::Part;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::hpcc::{at_option, in_file, read_text};
@@ -11,8 +11,9 @@ use backwater_engine::{Bytes, Duration};
 use backwater_jobs::connections::{Pairs, Spread};
 use backwater_jobs::goal;
 use backwater_jobs::graph::{Graph, RankBuilder};
-use backwater_jobs::operation::{After, OperationIx, Operations, Rank, StreamIx};
+use backwater_jobs::operation::{After, Operation, OperationIx, Operations, Rank, StreamIx};
 use backwater_jobs::soundness::{Unsound, check, has_unique_tags};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,7 +110,9 @@ impl TrafficOptions for ScheduleConfig {
         part.sound()?;
         let total: u64 = (0..graph.ranks()).map(|rank| graph.count(Rank(rank))).sum();
         part.note(format!("{} of {}", counted(total, "operation"), counted(graph.ranks(), "rank")));
-        let connections = part.connections(hosts, Pairs::Listed(graph.pairs()), self.queue_pairs, self.spread)?;
+        let lane = Lane::Listed { packets: most_packets(&graph, part.scene.mtu) };
+        let pairs = Pairs::Listed(graph.pairs());
+        let connections = part.connections(hosts, pairs, self.queue_pairs, self.spread, lane)?;
         let (start, has_unique_tags) = (self.common.start, has_unique_tags(&graph));
         part.job(|tag, part| PlannedJob {
             tag,
@@ -125,6 +128,22 @@ impl TrafficOptions for ScheduleConfig {
         });
         Some(())
     }
+}
+
+/// Returns the largest number of packets from one rank to another.
+fn most_packets(graph: &Graph, mtu: u64) -> u64 {
+    let mut most = 0;
+    for rank in (0..graph.ranks()).map(Rank) {
+        let mut packets: FxHashMap<Rank, u64> = FxHashMap::default();
+        for operation in (0..graph.count(rank)).map(OperationIx) {
+            if let Operation::Send { to, bytes, .. } = graph.get(rank, operation) {
+                let sum = packets.entry(to).or_default();
+                *sum = sum.saturating_add(bytes.div_ceil(mtu));
+            }
+        }
+        most = packets.into_values().fold(most, u64::max);
+    }
+    most
 }
 
 impl ScheduleConfig {
@@ -286,10 +305,11 @@ mod tests {
                         \"b\", receive = 1 }, { rank = 1, label = \"c\", send = 0, bytes = \"1 B\", after = [\"d\"] }, \
                         { rank = 1, label = \"d\", receive = 0 }",
                 ),
-                "traffic[0].operations[0]: can never start: the send of 1 B to rank 1 with tag 0 (rank 0) waits for \
-                    the receive from rank 1 with tag 0 (rank 0), which waits for the send of 1 B to rank 0 with tag 0 \
-                    (rank 1), which waits for the receive from rank 0 with tag 0 (rank 1), which waits for the send \
-                    of 1 B to rank 1 with tag 0 (rank 0)",
+                "traffic[0].operations[0]: can never start: the send of 1 B to rank 1 with tag 0 (operation 0 of \
+                    rank 0) waits for the receive from rank 1 with tag 0 (operation 1 of rank 0), which waits for the \
+                    send of 1 B to rank 0 with tag 0 (operation 0 of rank 1), which waits for the receive from rank 0 \
+                    with tag 0 (operation 1 of rank 1), which waits for the send of 1 B to rank 1 with tag 0 \
+                    (operation 0 of rank 0)",
             ),
         ];
         for (traffic, errors) in cases {

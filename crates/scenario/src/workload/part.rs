@@ -174,10 +174,10 @@ impl<'a> Part<'a> {
         self.made.warnings.push(Diagnostic::warning(self.field.clone(), message).hint(hint));
     }
 
-    /// Records that each of `hosts` starts `flows` flows of `bytes` when the part starts.
-    pub(super) fn offer(&mut self, hosts: &[NodeId], flows: u64, bytes: u64) {
+    /// Records that each of `hosts` sends `flows` flows of `bytes`, all of them from `start` on.
+    pub(super) fn offer(&mut self, hosts: &[NodeId], flows: u64, bytes: u64, start: Time) {
         let wire = u128::from(self.scene.framing.message(bytes, self.scene.mtu)) * u128::from(flows);
-        let (part, start) = (self.index, self.window.start);
+        let part = self.index;
         self.made.offered.extend(hosts.iter().map(|&host| Offered { part, host, start, wire }));
     }
 
