@@ -12,12 +12,13 @@ pub mod script;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::Diagnostic;
-use backwater_fabric::contract::report::DropCause;
+use backwater_fabric::contract::report::{DropCause, Reception};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::driver::trace::{TraceSpec, Traced};
 use backwater_fabric::fixtures::{at_us, flow, link};
+use backwater_fabric::frame::journey::Term;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
@@ -143,6 +144,26 @@ pub fn drops(simulation: &Simulation, cause: DropCause) -> u64 {
 /// True if every byte of every flow was delivered.
 pub fn all_delivered(outcomes: &[FlowOutcome]) -> bool {
     outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes)
+}
+
+/// Returns the error of an outcome's latency breakdown, if any. The spans of the packet that
+/// completes the flow or message cover the time from the start to the arrival, or to `now`. Every
+/// span has a reason.
+pub fn complaint(outcome: &FlowOutcome, now: Time) -> Option<String> {
+    let Some(account) = &outcome.account else { return Some(format!("no latency breakdown: {outcome:#?}")) };
+    let end = outcome.reception.finish.unwrap_or(now);
+    let explained: Duration = account.completion.iter().map(|span| span.length).sum();
+    let unexplained = |term: Term| term == Term::Unexplained;
+    let is_whole = explained == end - outcome.spec.start
+        && !account.completion.iter().any(|span| unexplained(span.term))
+        && !account.packets.keys().chain(account.window.keys()).any(|(_, term, _)| unexplained(*term));
+    (!is_whole).then(|| format!("{explained} of {}: {outcome:#?}", end - outcome.spec.start))
+}
+
+/// Returns an outcome without the facts that [`Simulation::watch_flows`] may add: the latency
+/// breakdown, and the route of the packet that completed the flow or message.
+pub fn without_breakdown(outcome: FlowOutcome) -> FlowOutcome {
+    FlowOutcome { account: None, reception: Reception { way: None, ..outcome.reception }, ..outcome }
 }
 
 /// Returns the delivered payload bytes of each flow.

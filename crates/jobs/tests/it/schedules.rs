@@ -3,7 +3,7 @@
 
 use crate::common::{Results, collect, partitioned};
 use crate::fabric::random::{Case, any_case, dealt, lossless, plain, reserved};
-use crate::fabric::{applications::whole, cases, set_error_rate};
+use crate::fabric::{applications::whole, cases, complaint, set_error_rate, without_breakdown};
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
@@ -238,7 +238,7 @@ impl Draft {
 // -------------------------------------------------------------------------------------------- runs
 
 /// Results of a run.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Run {
     results: Results,
     /// Outcomes of messages and flows.
@@ -285,8 +285,6 @@ fn finish(mut results: Results, mut simulation: Simulation) -> Run {
     add(&mut results, collect(&mut simulation));
     let mut messages = simulation.outcomes();
     messages.sort_by_key(|outcome| (outcome.flow, outcome.message));
-    // Only an observer records latency breakdowns.
-    messages.iter_mut().for_each(|outcome| outcome.account = None);
     Run {
         results,
         messages,
@@ -360,6 +358,11 @@ fn run_until(mut simulation: Simulation, end: Time, threads: usize, pace: Pace) 
 /// Observers that have no effect on a run.
 const OBSERVERS: [fn(&mut Simulation); 3] =
     [|simulation| simulation.watch_trace(&TraceSpec::ALL), Simulation::watch_ingress, Simulation::watch_full];
+
+/// Drops the facts about messages and flows that [`Simulation::watch_flows`] may add.
+fn without_breakdowns(run: Run) -> Run {
+    Run { messages: run.messages.into_iter().map(without_breakdown).collect(), ..run }
+}
 
 // ------------------------------------------------------------------------------------------ checks
 
@@ -601,7 +604,8 @@ impl Plan {
 }
 
 /// Executes every operation once, in an order that its dependencies allow, and delivers every
-/// message once. Shards, threads, interruptions and observers have no effect.
+/// message once. Shards, threads, interruptions and observers have no effect. Latency breakdowns
+/// explain the full time of every message and flow.
 #[test]
 fn random_jobs_run_in_random_networks() {
     let config = cases(30);
@@ -643,6 +647,15 @@ fn random_jobs_run_in_random_networks() {
             observe(&mut simulation);
             let run = run_until(simulation, end, 1, Pace::Slices(2));
             prop_assert_eq!(&run, &expected, "observer {}", number);
+        }
+        for shards in [1, 3] {
+            let mut simulation = simulation(&case, &mut plans, |fabric| dealt(fabric, shards, seed));
+            simulation.watch_flows();
+            let run = run_until(simulation, end, 1, Pace::Slices(2));
+            for outcome in &run.messages {
+                prop_assert_eq!(complaint(outcome, end), None);
+            }
+            prop_assert_eq!(without_breakdowns(run), without_breakdowns(expected.clone()), "{} shards", shards);
         }
         Ok(())
     });

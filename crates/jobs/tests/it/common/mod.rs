@@ -27,7 +27,7 @@ pub(crate) fn spread_job(operations: Arc<dyn Operations>, pairs: Pairs, queue_pa
 }
 
 /// Results of jobs.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Results {
     /// Operations by job, rank and number.
     pub(crate) executed: Vec<(usize, Rank, Executed)>,
