@@ -126,6 +126,14 @@ class Job:
         """Iterations that some ranks have not ended, or not begun."""
         return self.iterations - self.finished
 
+    @property
+    def has_ended(self) -> bool:
+        """True if all operations have ended, as the run's outcome requires.
+
+        An iteration of a collective can end before its messages are acknowledged.
+        """
+        return not self.operations_left and not self.unfinished
+
     def ending(self, end_ps: int) -> str:
         """Describes a job that had not ended at the end of the run."""
         left = f"{style.counted(self.operations_left, 'operation')} left"
@@ -258,7 +266,7 @@ class Summary:
     @property
     def unfinished_jobs(self) -> list[Job]:
         """Jobs that had not ended at the end of the run."""
-        return [job for job in self.jobs if job.unfinished]
+        return [job for job in self.jobs if not job.has_ended]
 
     @property
     def total_drops(self) -> int:

@@ -54,6 +54,13 @@ def test_jobs_are_compared(two: Path) -> None:
     assert ("ring", "max_us") in of_jobs
 
 
+def test_a_job_whose_iterations_have_ended_may_be_unfinished(tmp_path: Path) -> None:
+    write_jobs(tmp_path / "a", jobs=[JOBS[1] | {"operations_left": 1}])
+    shown = {view.title: view for view in comparing.comparison(groups.load([tmp_path / "a"]))}
+    assert {row[0]: row[1] for row in shown["Runs"].rows}["Unfinished jobs"] == "1 of 1"
+    command_line("compare", tmp_path / "a", "--fail-if", "job:plan:unfinished > 0", code=0)
+
+
 def test_without_jobs_no_jobs_are_compared(result_directory: Path) -> None:
     titles = [view.title for view in comparing.comparison(groups.load([result_directory]))]
     assert not any("iteration" in title or "bandwidth" in title for title in titles)

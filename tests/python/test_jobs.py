@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario, console, report
+from backwater import Result, Scenario, console, report, style
 from backwater.views import jobs as views
 from backwater.views.view import View
 from conftest import command_line
@@ -73,6 +73,23 @@ def test_ended_jobs_are_good_and_runs_without_jobs_are_silent(tmp_path: Path, re
     assert "Unfinished jobs" not in {fact.label for fact in result.summary.verdicts()}
     assert views.jobs(result.jobs, result.summary.jobs) == []
     assert "<h2>Jobs</h2>" not in report.report({"small": result})
+
+
+def test_a_job_with_missing_acknowledgements_is_unfinished(tmp_path: Path) -> None:
+    complete = backwater.run(Scenario.from_dict(COLLECTIVE), tmp_path / "complete")
+    limit = complete.jobs["end_ps"].cast(pl.Int64).max()
+    assert isinstance(limit, int)
+    cut = Scenario.from_dict(COLLECTIVE | {"run": {"until": "jobs", "limit": f"{limit + 1000} ps"}})
+    result = backwater.run(cut, tmp_path / "cut")
+    summary, [job] = result.summary, result.summary.jobs
+    assert (summary.outcome, job.finished, job.unfinished, job.operations_left) == ("time-limit", 2, 0, 4)
+    facts = {fact.label: (fact.value, fact.state) for fact in summary.verdicts()}
+    assert (facts["Unfinished flows"], facts["Unfinished jobs"]) == (("0 of 24", "good"), ("1 of 1", "warning"))
+    [alarm] = summary.alarms()
+    assert alarm.startswith(f"Job gather had not ended at {style.duration(summary.simulated_ps)}: 2 of 2 iterations")
+    assert "has arrived and is not acknowledged; ..." in alarm
+    [row] = table_of(result).rows
+    assert row[4] == "2"
 
 
 def test_console_report_notebook_and_json_show_jobs(working: Result, capsys: pytest.CaptureFixture[str]) -> None:
