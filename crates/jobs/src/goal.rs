@@ -235,7 +235,7 @@ pub fn read(text: &str) -> Result<Graph, GoalError> {
     };
     match missing {
         Some(what) => {
-            Err(GoalError { line: text.lines().count(), message: format!("is the last line, but {what} is missing") })
+            Err(GoalError { line: text.lines().count(), message: format!("ends the file, but {what} is missing") })
         }
         None => Ok(Graph::new(ranks)),
     }
@@ -287,10 +287,10 @@ mod tests {
     fn errors_name_line_and_reason() {
         let head = "num_ranks 2\nrank 0 {\n";
         let cases = [
-            ("", 0, "is the last line, but `num_ranks` is missing"),
+            ("", 0, "ends the file, but `num_ranks` is missing"),
             ("num_ranks 0", 1, "has `0` as the number of ranks, which must be a whole number from 1 to 4294967294"),
             ("num_ranks 2\nrank 1 {", 2, "has `rank 1 {` where `rank 0 {` is expected"),
-            ("num_ranks 2\nrank 0 {\n}\n", 3, "is the last line, but `rank 1 {` is missing"),
+            ("num_ranks 2\nrank 0 {\n}\n", 3, "ends the file, but `rank 1 {` is missing"),
             ("num_ranks 1\nrank 0 {\n}\nx", 4, "has `x` where the end of the file is expected"),
             ("send 4096 to 1", 3, "has the size `4096`, which must end with `b`"),
             ("send 0b to 1", 3, "has `0` as a size, which must be a whole number from 1 to 1099511627776"),

@@ -189,11 +189,16 @@ impl RankState {
         self.left
     }
 
-    /// Returns up to `most` receives that have started and wait for messages.
-    pub fn waiting(&self, most: usize) -> Vec<OperationIx> {
-        let mut waiting = self.receives.waiting();
-        waiting.truncate(most);
-        waiting
+    /// Returns the receives that have started and wait for messages.
+    pub fn waiting(&self) -> Vec<OperationIx> {
+        self.receives.waiting()
+    }
+
+    /// Returns the computations that run, in order of their ends.
+    pub fn computing(&self) -> Vec<OperationIx> {
+        let mut ends: Vec<(Time, OperationIx)> = self.ends.iter().map(|Reverse(end)| *end).collect();
+        ends.sort_unstable();
+        ends.into_iter().map(|(_, operation)| operation).collect()
     }
 
     /// Returns the rank.

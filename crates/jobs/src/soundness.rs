@@ -252,17 +252,15 @@ fn superfluous_receive(graph: &Graph) -> Option<Unsound> {
             *sent.entry((rank, to, tag)).or_default() += 1;
         }
     }
-    let (rank, operation, _) = all(graph).find(|(rank, _, operation)| {
-        let Operation::Receive { from: Some(from), tag: Some(tag) } = *operation else { return false };
-        match sent.get_mut(&(from, *rank, tag)) {
-            Some(left) if *left > 0 => {
-                *left -= 1;
-                false
-            }
-            _ => true,
+    all(graph).find_map(|(rank, operation, what)| {
+        let Operation::Receive { from: Some(from), tag: Some(tag) } = what else { return None };
+        if let Some(left) = sent.get_mut(&(from, rank, tag)).filter(|left| **left > 0) {
+            *left -= 1;
+            return None;
         }
-    })?;
-    Some(Unsound { rank, operation, message: "can never end: no send is left for it".to_owned() })
+        let message = format!("can never end: no message from rank {} with tag {tag} is left for it", from.0);
+        Some(Unsound { rank, operation, message })
+    })
 }
 
 /// Returns an operation that can never end, if there is one, with the operations that wait for each

@@ -19,7 +19,7 @@ fn receives_without_a_send_are_found() {
         other.receive(Some(Rank(0)), 0, Some(0));
         other.receive(Some(Rank(0)), 0, Some(1));
     });
-    let message = "can never end: no send is left for it".to_owned();
+    let message = "can never end: no message from rank 0 with tag 1 is left for it".to_owned();
     assert_eq!(errors, [Unsound { rank: Rank(1), operation: OperationIx(1), message }]);
 }
 
@@ -59,7 +59,7 @@ fn receives_that_compete_for_one_message_are_found() {
             to.receive(Some(Rank(1 - receiver)), 0, Some(0));
             from.send(Rank(receiver), 100, 0);
         });
-        let message = "can never end: no send is left for it".to_owned();
+        let message = format!("can never end: no message from rank {} with tag 0 is left for it", 1 - receiver);
         assert_eq!(errors, [Unsound { rank: Rank(receiver), operation: OperationIx(1), message }]);
     }
 }

@@ -67,6 +67,11 @@ fn no_job_takes_less_than_its_bound() {
             assert!(warnings.is_empty(), "{warnings:?} of {job} with seed {seed} and {options:?}");
         }
     }
+    // One stream runs both computations, and the message is acknowledged.
+    let text =
+        "{ kind = \"schedule\", operations = [{ rank = 0, compute = \"3 us\" }, { rank = 0, compute = \"4 us\" }] }";
+    let directory = written(&plan(1, text, "", "1 s"), 1, None, AT_ONCE);
+    assert_eq!(cell(&rows_of(&directory, "jobs")[0], "bound_ps"), "7000000");
     // Some seed of each job comes close.
     assert!(closest.iter().all(|share| *share > 0.25), "{closest:?}");
 }

@@ -13,7 +13,7 @@ use backwater_fabric::network::spec::{FlowKeys, FlowSpec};
 use backwater_jobs::bound::ideal_run;
 use backwater_jobs::collective::Division;
 use backwater_jobs::connections::{JobConnections, Spread};
-use backwater_jobs::operation::{Operation, OperationIx, Rank};
+use backwater_jobs::operation::{Operation, OperationIx, Rank, StreamIx};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -32,12 +32,12 @@ pub(super) fn of_jobs(fabric: &Fabric, traffic: &mut Traffic, run: &RunConfig) -
     let last = run.last();
     let mut warnings = Vec::new();
     for job in &mut traffic.jobs {
-        let Bound { bytes, path } = bound(fabric, job);
-        let one = bytes.max(path);
+        let Bound { busy, path } = bound(fabric, job);
+        let one = busy.max(path);
         job.bound = Duration::from_ps(one.min(LONGEST) as u64);
         let count = u128::from(job.operations.iterations().unwrap_or(1));
         // Iterations of different ranks overlap, but no rank begins the last one before its gaps.
-        let whole = (one + (count - 1) * u128::from(job.gap.ps())).max(count * bytes);
+        let whole = (one + (count - 1) * u128::from(job.gap.ps())).max(count * busy);
         if u128::from(job.start.ps()) + whole > u128::from(last.ps()) {
             let from = if job.start > Time::ZERO { format!(" from its start at {}", job.start) } else { String::new() };
             let message = format!("takes at least {}{from}, but the run ends at {last}", rounded(whole));
@@ -106,6 +106,8 @@ struct Travel<'a> {
     delay: Duration,
     /// Times by connection and bytes.
     times: RefCell<FxHashMap<(u32, u64), Duration>>,
+    /// Times of acknowledgements by connection.
+    answers: RefCell<FxHashMap<u32, Duration>>,
 }
 
 impl<'a> Travel<'a> {
@@ -121,7 +123,19 @@ impl<'a> Travel<'a> {
             fastest: ports().map(|port| port.rate).max().unwrap_or(Rate::from_bps(1)),
             delay: ports().map(|port| port.delay).min().unwrap_or_default(),
             times: RefCell::default(),
+            answers: RefCell::default(),
         }
+    }
+
+    /// Returns a lower bound of the time of an acknowledgement of a message from one rank to
+    /// another: each hop takes at least the shortest delay.
+    fn answer(&self, from: Rank, to: Rank) -> Duration {
+        let first = self.connections.first(from, to, 0);
+        let hops = || {
+            let flow = self.connections.get(first)?;
+            Some(self.fabric.path(FlowId::NONE, &flow, Direction::Ack).len() as u64)
+        };
+        *self.answers.borrow_mut().entry(first).or_insert_with(|| self.delay * hops().unwrap_or_default())
     }
 
     /// Returns a lower bound of the time of a message on the first channel from one rank to
@@ -155,8 +169,9 @@ impl<'a> Travel<'a> {
 /// Lower bounds of the time of an iteration, in ps.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
-    /// Time of the bytes of any host at the rate of its links.
-    bytes: u128,
+    /// Time of the bytes of any host at the rate of its links, and of the computations of any
+    /// stream.
+    busy: u128,
     /// Time of any path of messages on an idle network.
     path: u128,
 }
@@ -178,37 +193,48 @@ fn bound(fabric: &Fabric, job: &PlannedJob) -> Bound {
             let sent = wire_block(division) * u128::from(steps);
             let next = |rank: u32| travel.time(Rank(rank), Rank((rank + 1) % ranks), division.message(0, 0)).ps();
             let edges: Vec<u64> = (0..ranks).map(next).collect();
-            Bound { bytes: most(&|_| sent), path: longest_walk(&edges, steps) }
+            Bound { busy: most(&|_| sent), path: longest_walk(&edges, steps) }
         }
         Steps::AllToAll { window, division } => {
             let sent = wire_block(division) * u128::from(ranks - 1);
-            let bytes = most(&|_| sent);
+            let busy = most(&|_| sent);
             if ranks > MOST_RANKS {
-                return Bound { bytes, path: 0 };
+                return Bound { busy, path: 0 };
             }
             let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (Rank(from), Rank(to))));
             let times =
                 pairs.filter(|(from, to)| from != to).map(|(from, to)| travel.time(from, to, division.message(0, 0)));
             let rounds = u128::from((ranks - 1).div_ceil(window));
-            Bound { bytes, path: u128::from(times.min().unwrap_or_default().ps()) * rounds }
+            Bound { busy, path: u128::from(times.min().unwrap_or_default().ps()) * rounds }
         }
         Steps::Listed { has_unique_tags } => {
+            let operations = |rank: Rank| {
+                let count = job.operations.count(rank);
+                (0..count).map(move |index| job.operations.get(rank, OperationIx(index)))
+            };
             let wire = |rank: Rank| {
-                let operations =
-                    (0..job.operations.count(rank)).map(|index| job.operations.get(rank, OperationIx(index)));
-                let sent = operations.map(|operation| match operation {
+                let sent = operations(rank).map(|operation| match operation {
                     Operation::Send { bytes, .. } => u128::from(wire_bytes(fabric, bytes)),
                     Operation::Receive { .. } | Operation::Compute { .. } => 0,
                 });
                 sent.sum()
             };
-            let bytes = most(&wire);
+            let computed = (0..ranks).map(Rank).map(|rank| {
+                let mut streams: BTreeMap<StreamIx, u128> = BTreeMap::new();
+                for operation in operations(rank) {
+                    if let Operation::Compute { length, stream } = operation {
+                        *streams.entry(stream).or_default() += u128::from(length.ps());
+                    }
+                }
+                streams.into_values().max().unwrap_or_default()
+            });
+            let busy = most(&wire).max(computed.max().unwrap_or_default());
             let total: u64 = (0..ranks).map(|rank| job.operations.count(Rank(rank))).sum();
             if total > MOST_OPERATIONS || !has_unique_tags {
-                return Bound { bytes, path: 0 };
+                return Bound { busy, path: 0 };
             }
-            let run = ideal_run(&job.operations, &|from, to, bytes| (travel.time(from, to, bytes), Duration::ZERO));
-            Bound { bytes, path: run.end.ps().into() }
+            let times = |from: Rank, to: Rank, bytes: u64| (travel.time(from, to, bytes), travel.answer(from, to));
+            Bound { busy, path: ideal_run(&job.operations, &times).end.ps().into() }
         }
     }
 }

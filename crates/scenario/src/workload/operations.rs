@@ -85,7 +85,7 @@ impl TrafficOptions for ScheduleConfig {
                 let name = path.display().to_string();
                 let read = text.and_then(|text| match goal::read(&text) {
                     Ok(graph) => Ok((graph, text)),
-                    Err(error) => Err(vec![in_file(&name, error.line, 1, error.message)]),
+                    Err(error) => Err(vec![in_file(&name, error.line, 1, format!("the line {}", error.message))]),
                 });
                 let field = part.field(".path");
                 let placed = |errors: Vec<_>| errors.into_iter().map(|error| at_option(error, &field)).collect();
