@@ -591,7 +591,7 @@ impl Run {
             wall_seconds: self.started.elapsed().as_secs_f64(),
             memory_bytes: self.resident_set.growth(),
             peak_rss_bytes: peak_rss_bytes(),
-            fingerprint: self.simulation.fingerprint().to_string(),
+            fingerprint: self.fingerprint().to_string(),
             seed: self.plan.run.seed,
             version: self.build.version,
             commit: self.build.commit,

@@ -115,8 +115,8 @@ pub struct JobSummary {
     pub finished: u32,
     /// Operations that have not ended.
     pub operations_left: u64,
-    /// If the job has not ended: some messages that are not acknowledged, and receives whose
-    /// message has not arrived.
+    /// If the job has not ended: some messages that are not acknowledged, receives whose message
+    /// has not arrived, and computations that have not ended.
     pub waiting: Vec<String>,
 }
 

@@ -211,8 +211,9 @@ tables! {
         /// Mean over the ranks of the time from a rank's own start to its own end, as nccl-tests
         /// takes the mean over ranks. Null if a rank has not ended.
         mean_rank_time_ps: Option<Duration>,
-        /// Lower bound of `time_ps`: the larger of the longest path of messages on an idle network,
-        /// and of the bytes of each host at the rate of its links.
+        /// Lower bound of `time_ps`: the largest of the longest path of messages on an idle
+        /// network, of the bytes of each host at the rate of its links, and of the computations of
+        /// each stream.
         bound_ps: Duration,
         /// `bound_ps / time_ps`.
         bound_share: Option<f64>,

@@ -3,6 +3,7 @@
 use super::Run;
 use crate::summary::JobSummary;
 use crate::tables::{JobRow, OperationRow};
+use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::Application;
@@ -35,6 +36,8 @@ pub(super) struct Jobs {
     open: BTreeMap<(usize, u32), OpenIteration>,
     /// Number of iterations that all ranks have ended, by job.
     finished: Vec<u32>,
+    /// Hash of the ends of the ranks' iterations.
+    fingerprint: Fingerprint,
     /// Some messages that are not acknowledged at the end, by job.
     unacknowledged: Vec<Vec<String>>,
 }
@@ -61,7 +64,7 @@ impl Jobs {
         });
         let jobs: Vec<Job> = declared.collect();
         let (finished, unacknowledged) = (vec![0; jobs.len()], vec![Vec::new(); jobs.len()]);
-        Jobs { finished, unacknowledged, jobs, open: BTreeMap::new() }
+        Jobs { finished, unacknowledged, jobs, ..Jobs::default() }
     }
 
     /// Returns the first connection of each job.
@@ -101,6 +104,13 @@ fn program(application: &dyn Application) -> Option<&HostProgram> {
 }
 
 impl Run {
+    /// Returns a hash of all arrivals of all frames, and of the ends of jobs' iterations.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        let mut fingerprint = self.simulation.fingerprint();
+        fingerprint.merge(self.jobs.fingerprint);
+        fingerprint
+    }
+
     /// Returns true if all jobs have ended.
     pub(super) fn jobs_are_done(&self) -> bool {
         self.simulation.applications().all(|(_, application)| application.is_done())
@@ -126,7 +136,8 @@ impl Run {
             let row = self.operation_row(job, rank, it);
             self.tables.operations.push(row);
         }
-        for (_, job, _, it) in iterations {
+        for (end, job, rank, it) in iterations {
+            self.jobs.fingerprint.add((job as u64) << 32 | u64::from(rank.0), it.number.into(), end.ps());
             self.count_iteration(job, it);
         }
     }
@@ -236,11 +247,13 @@ impl Run {
             left[job] += state.left();
             let room = MOST_WAITING - waiting[job].len();
             let operations = &self.jobs.jobs[job].operations;
-            let text = |operation: OperationIx| {
+            let text = |(operation, does): (OperationIx, &str)| {
                 let what = operations.get(state.rank(), operation);
-                format!("rank {} waits for operation {}, a {what}", state.rank().0, operation.0)
+                format!("rank {} {does} operation {}, a {what}", state.rank().0, operation.0)
             };
-            waiting[job].extend(state.waiting(room).into_iter().map(text));
+            let awaited = state.waiting().into_iter().map(|operation| (operation, "waits for"));
+            let computing = state.computing().into_iter().map(|operation| (operation, "runs"));
+            waiting[job].extend(awaited.chain(computing).take(room).map(text));
         }
         let mut summary = |(job, planned): (usize, &PlannedJob)| JobSummary {
             job: self.plan.traffic.tags[usize::from(planned.tag)].clone(),

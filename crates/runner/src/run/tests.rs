@@ -623,6 +623,14 @@ fn jobs_in_a_gap_are_not_complete_and_stalled_jobs_are_named() {
     let (summary, directory) = of("{ rank = 0, compute = \"1 s\" }");
     assert_eq!((summary.outcome, summary.jobs[0].finished), (Outcome::Completed, 1));
     assert!(rows(directory.path(), "jobs")[0].contains("time_ps: 1000000000000"));
+    // Only the end of the computation tells apart a run from a shorter one.
+    let (shorter, _) = of("{ rank = 0, compute = \"0.5 s\" }");
+    assert_ne!(summary.fingerprint, shorter.fingerprint);
+    let (summary, _) = of("{ rank = 0, compute = \"3 s\" }");
+    assert_eq!(
+        (summary.outcome, &*summary.jobs[0].waiting),
+        (Outcome::TimeLimit, &["rank 0 runs operation 0, a computation of 3 s".to_owned()][..])
+    );
     let (summary, _) = of("{ rank = 0, receive = -1, tag = 5 }");
     assert_eq!((summary.outcome, summary.jobs[0].operations_left), (Outcome::Stalled, 1));
     assert_eq!(summary.jobs[0].waiting, ["rank 0 waits for operation 0, a receive from any rank with tag 5"]);
