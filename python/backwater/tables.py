@@ -96,12 +96,12 @@ def fct_by_role(flows: pl.DataFrame) -> pl.DataFrame:
 def job_times(jobs: pl.DataFrame) -> pl.DataFrame:
     """Returns statistics of the measured iterations that all ranks have ended, by job.
 
-    Bandwidths are means over the iterations.
+    Bandwidths are means over the iterations, and so is `rank_us`, the mean time of the ranks.
 
     Returns:
-        Columns `job, collective, algorithm, ranks, bytes, measured, warmup` (numbers of ended iterations), `mean_us`,
-        `max_us`, `bound_us`, `bound_share`, `algbw_bps`, `busbw_bps`, sorted by job. Statistics are null if no
-        measured iteration has ended, and bandwidths are null for a schedule.
+        Columns `job, collective, algorithm, ranks, bytes, measured, warmup` (numbers of ended iterations), `rank_us`,
+        `mean_us`, `max_us`, `bound_us`, `bound_share`, `algbw_bps`, `busbw_bps`, sorted by job. Statistics are null
+        if no measured iteration has ended, and bandwidths are null for a schedule.
     """
     has_ended = pl.col("time_ps").is_not_null()
     counted = has_ended & pl.col("measured")
@@ -113,6 +113,7 @@ def job_times(jobs: pl.DataFrame) -> pl.DataFrame:
             pl.col("collective", "algorithm", "ranks", "bytes").first(),
             counted.sum().alias("measured"),
             (has_ended & ~pl.col("measured")).sum().alias("warmup"),
+            (pl.col("mean_rank_time_ps").filter(counted).mean() / PS_PER_US).alias("rank_us"),
             time.mean().alias("mean_us"),
             time.max().alias("max_us"),
             (pl.col("bound_ps").mean() / PS_PER_US).alias("bound_us"),

@@ -40,6 +40,10 @@ def two(tmp_path: Path) -> Path:
 
 def test_jobs_are_compared(two: Path) -> None:
     shown = {view.title: view for view in comparing.comparison(groups.load([two]))}
+    assert [*shown["Mean time of an iteration per rank (µs)"].rows] == [
+        ("plan", "40.00", "80.00 (+100%)"),
+        ("ring", "180.0", "–"),
+    ]
     assert [*shown["Mean time of an iteration (µs)"].rows] == [
         ("plan", "50.00", "100.0 (+100%)"),
         ("ring", "250.0", "–"),
@@ -86,6 +90,8 @@ def test_numbers_that_an_earlier_version_lacks_are_unknown(tmp_path: Path) -> No
         (" job : ring : iteration_time.p50 = 250", 250),
         ("job:ring:iteration_time.p99 = 299", 299),
         ("job:ring:iteration_time.count = 2", 2),
+        ("job:ring:rank_time.mean = 0.18 ms", 180),
+        ("job:plan:rank_time.max = 40", 40),
         ("job:ring:busbw.mean = 67.5 GB/s", 67.5),
         ("job:ring:busbw.mean = 540 Gbps", 67.5),
         ("job:ring:algbw.min = 40 GB/s", 40),
@@ -106,9 +112,9 @@ def test_conditions_on_jobs(working: Result, condition: str, value: float) -> No
 
 
 def test_values_of_jobs_have_units() -> None:
-    values = ("iteration_time.max", "busbw.mean", "algbw.mean", "bound_share.mean", "busbw.count", "unfinished")
-    found = [unit(Condition.parse(f"job:a:{value} > 1").measure) for value in values]
-    assert found == ["µs", "GB/s", "GB/s", "", "", ""]
+    units = {"iteration_time.max": "µs", "rank_time.mean": "µs", "busbw.mean": "GB/s", "algbw.mean": "GB/s"}
+    units |= dict.fromkeys(("bound_share.mean", "busbw.count", "unfinished"), "")
+    assert {value: unit(Condition.parse(f"job:a:{value} > 1").measure) for value in units} == units
 
 
 @pytest.mark.parametrize(
@@ -116,7 +122,11 @@ def test_values_of_jobs_have_units() -> None:
     [
         ("job::busbw.mean > 1", "", "a job is missing"),
         ("job:a:bw.mean > 1", "bw.mean", 'did you mean "busbw.mean"?'),
-        ("job:a:fct.p99 > 1", "fct.p99", "allowed: iteration_time.p99, busbw.p99, algbw.p99, bound_share.p99"),
+        (
+            "job:a:fct.p99 > 1",
+            "fct.p99",
+            "allowed: iteration_time.p99, rank_time.p99, busbw.p99, algbw.p99, bound_share.p99",
+        ),
         ("job:a: > 1", "", "the measure is missing"),
         ("job:a:busbw > 1", "busbw", "busbw needs a statistic"),
         ("job:a:busbw.median > 1", "median", "unknown statistic 'median'"),
@@ -146,6 +156,7 @@ def test_a_tag_may_be_called_job() -> None:
         ("job:rings:busbw.mean > 1", "no run has a job 'rings'"),
         ("job:rings:busbw.mean > 1", 'did you mean "ring"? (allowed: late, plan, ring)'),
         ("job:late:iteration_time.mean > 1", "no measured iteration of job 'late' has ended"),
+        ("job:late:rank_time.mean > 1", "no measured iteration of job 'late' has ended"),
         ("job:late:busbw.mean > 1", "no measured iteration of job 'late' has ended"),
         ("job:plan:busbw.mean > 1", "job 'plan' is a schedule, which has no bandwidth"),
     ],
@@ -172,6 +183,7 @@ def test_a_run_without_the_job_is_named(two: Path, result_directory: Path) -> No
     [
         ('job = "ring"', 250.0, "µs"),
         ('job = "ring", stat = "max"', 300.0, "µs"),
+        ('job = "ring", value = "rank-time"', 180.0, "µs"),
         ('job = "ring", value = "busbw"', 67.5, "GB/s"),
         ('job = "ring", value = "algbw", stat = "p50"', 45.0, "GB/s"),
         ('job = "ring", value = "bound-share", stat = "min"', 0.3, ""),
@@ -195,7 +207,7 @@ def test_measures_of_jobs(working: Result, keys: str, value: float | None, of: s
     ("keys", "words"),
     [
         ('job = "a", value = "unfinished", stat = "max"', "`stat` has no effect"),
-        ('job = "a", value = "bandwidth"', "Input should be 'iteration-time', 'busbw'"),
+        ('job = "a", value = "bandwidth"', "Input should be 'iteration-time', 'rank-time'"),
         ('value = "busbw"', "Field required"),
     ],
 )

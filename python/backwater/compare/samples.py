@@ -22,6 +22,7 @@ FLOW_STATISTICS: Final = {
 }
 # Statistics of iterations of jobs, likewise.
 JOB_STATISTICS: Final = {
+    "rank_us": "Mean time of an iteration per rank (µs)",
     "mean_us": "Mean time of an iteration (µs)",
     "busbw_bps": "Mean bus bandwidth (GB/s)",
     "bound_share": "Mean share of the lower bound",

@@ -17,6 +17,7 @@ _HEADERS: Final = (
     "ranks",
     "size",
     "ended",
+    "per rank",
     "mean",
     "max",
     "bound",
@@ -41,9 +42,10 @@ def jobs(iterations: pl.DataFrame, states: Sequence[Job]) -> list[View]:
         of = f" of {state.iterations:,}" if state.unfinished else ""
         rows.append((state.job, *_cells(known.get(state.job), state.ranks, of)))
     note = (
-        "ended: iterations that all ranks ended. mean, max: time of measured iterations, from the first rank's start "
-        "to the last rank's end; share: bound divided by this time. algbw, busbw: bandwidths of nccl-tests, from the "
-        "mean time of the ranks; 1 GB/s is 8 Gb/s."
+        "ended: iterations that all ranks ended. per rank: mean time of a rank's own iterations, the pace of the job "
+        "without its gaps. mean, max: time of measured iterations, from the first rank's start to the last rank's end; "
+        "iterations of different ranks overlap, so this time may exceed the pace. share: bound divided by this time. "
+        "algbw, busbw: bandwidths of nccl-tests, from the time per rank; 1 GB/s is 8 Gb/s."
     )
     title = "Jobs: time of iterations and its lower bound (µs), bandwidth (GB/s)"
     return [View(title, _HEADERS, rows, text_columns=2, note=note, folding=1)]
@@ -58,14 +60,14 @@ def _cells(row: dict[str, Any] | None, ranks: int, of: str) -> tuple[str, ...]:
         of: Number of all iterations, if some have not ended.
     """
     if row is None:
-        return ("–", f"{ranks:,}", "–", f"0{of}", *["–"] * 6)
+        return ("–", f"{ranks:,}", "–", f"0{of}", *["–"] * 7)
     warmup = f" + {row['warmup']:,} warm-up" if row["warmup"] else ""
     return (
         "schedule" if row["collective"] is None else f"{row['collective']} ({row['algorithm']})",
         f"{ranks:,}",
         style.size(row["bytes"]),
         f"{row['measured']:,}{warmup}{of}",
-        *(style.microseconds(row[column]) for column in ("mean_us", "max_us", "bound_us")),
+        *(style.microseconds(row[column]) for column in ("rank_us", "mean_us", "max_us", "bound_us")),
         style.share(row["bound_share"]),
         *(style.gigabytes_per_second(row[column]) for column in ("algbw_bps", "busbw_bps")),
     )
@@ -89,6 +91,6 @@ def slowest(iterations: pl.DataFrame) -> list[View]:
         )
         for row in frame.head(WORST).iter_rows(named=True)
     ]
-    headers = ("job", "iteration", "start", "mean of ranks", "all ranks", "share", "algbw", "busbw")
+    headers = ("job", "iteration", "start", "per rank", "all ranks", "share", "algbw", "busbw")
     note = f"{more(frame)} all ranks: from the first rank's start to the last rank's end.".strip()
     return [View("Slowest iterations: time (µs) and bandwidth (GB/s)", headers, rows, note=note)]

@@ -16,6 +16,7 @@ from backwater.experiment.measures.measure import StatisticMeasure
 # Expression over jobs.parquet and unit of each value of an iteration.
 JOB_VALUES: Final[Mapping[str, tuple[pl.Expr, str]]] = {
     "iteration-time": (pl.col("time_ps") / tables.PS_PER_US, "µs"),
+    "rank-time": (pl.col("mean_rank_time_ps") / tables.PS_PER_US, "µs"),
     "busbw": (pl.col("busbw_bps") / style.BITS_PER_GB, "GB/s"),
     "algbw": (pl.col("algbw_bps") / style.BITS_PER_GB, "GB/s"),
     "bound-share": (pl.col("bound_share"), ""),
@@ -30,9 +31,10 @@ class JobMeasure(StatisticMeasure):
 
     Attributes:
         job: Tag of the job's part of the traffic.
-        value: `iteration-time`, from the first rank's start to the last rank's end, in µs; `busbw` and `algbw`, the
-            bandwidths of nccl-tests in GB/s, which schedules lack; `bound-share`, the lower bound divided by the time;
-            or `unfinished`, the number of iterations that some ranks have not ended, warm-up included.
+        value: `iteration-time`, from the first rank's start to the last rank's end, in µs; `rank-time`, the mean over
+            the ranks of a rank's own time, in µs, which is the pace of the job without its gaps; `busbw` and `algbw`,
+            the bandwidths of nccl-tests in GB/s, which schedules lack; `bound-share`, the lower bound divided by the
+            iteration time; or `unfinished`, the number of iterations that some ranks have not ended, warm-up included.
     """
 
     kind: Literal["job"]
