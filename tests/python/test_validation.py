@@ -112,6 +112,7 @@ EDITS = [
     ('kind = "star"', 'kind = "stat"', '"stat"', 'did you mean "star"?'),
     ('flow_control = { kind = "pfc" }', 'flow_control = { knd = "pfc" }', "{ knd", "kind"),
     ('"20".traffic.1.sizes', '"20".traffic.2.sizes', "2.sizes", "there is no entry 2"),
+    ('"20".traffic.1.sizes', '"20".traffic.2.sizes', "2.sizes", "to replace the list: traffic = [...]"),
     ('"20".traffic.1.sizes', '"20".traffic.1.size', "size", 'this key belongs to kind "incast"'),
     ("seeds = [1, 2]", "seeds = [true]", "true", "= true: must be a whole number"),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
