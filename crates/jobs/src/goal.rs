@@ -49,7 +49,7 @@ impl<'a> Words<'a> {
     fn word(&mut self, word: &str) -> Result<(), String> {
         match self.next(&format!("`{word}`"))? {
             found if found == word => Ok(()),
-            found => Err(format!("has `{found}` where `{word}` is expected")),
+            found => Err(format!("has {} where `{word}` is expected", quoted(found))),
         }
     }
 
@@ -64,20 +64,33 @@ impl<'a> Words<'a> {
     fn end(mut self) -> Result<(), String> {
         match self.words.next() {
             None => Ok(()),
-            Some(word) => Err(format!("has `{word}` after its end; options are `tag`, `cpu` and `nic`, in this order")),
+            Some(word) => Err(format!("has {} where its end is expected", quoted(word))),
         }
+    }
+}
+
+/// Returns a word in backticks, shortened.
+fn quoted(word: &str) -> String {
+    const MOST: usize = 40;
+    match word.char_indices().nth(MOST) {
+        Some((end, _)) => format!("`{}...`", &word[..end]),
+        None => format!("`{word}`"),
     }
 }
 
 /// Reads a number from `least` to `most`.
 fn number(word: &str, what: &str, least: u64, most: u64) -> Result<u64, String> {
     let value = word.parse().ok().filter(|value| (least..=most).contains(value));
-    value.ok_or_else(|| format!("has `{word}` as {what}, which must be a whole number from {least} to {most}"))
+    value.ok_or_else(|| {
+        let word = quoted(word);
+        format!("has {word} as {what}, which must be a whole number from {least} to {most}")
+    })
 }
 
 /// Returns the bytes of a message: `4096b`.
 fn bytes(word: &str) -> Result<u64, String> {
-    let digits = word.strip_suffix('b').ok_or_else(|| format!("has the size `{word}`, which must end with `b`"))?;
+    let digits =
+        word.strip_suffix('b').ok_or_else(|| format!("has the size {}, which must end with `b`", quoted(word)))?;
     number(digits, "a size", 1, LARGEST)
 }
 
@@ -96,7 +109,7 @@ impl Block {
             let is_label = label.starts_with(|c: char| c.is_ascii_alphabetic())
                 && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if !is_label {
-                return Err(format!("has the label `{label}`, which must consist of letters, digits and `_`"));
+                return Err(format!("has the label {}, which must consist of letters, digits and `_`", quoted(label)));
             }
             let kind = words.next("an operation")?;
             let operation = self.operation(kind, words, own, ranks)?;
@@ -169,7 +182,7 @@ impl Block {
             }
             other => return Err(format!("has the operation `{other}`; operations are `send`, `recv` and `calc`")),
         };
-        words.end()?;
+        words.end().map_err(|error| format!("{error}; options are `tag`, `cpu` and `nic`, in this order"))?;
         Ok(operation)
     }
 }
@@ -177,6 +190,8 @@ impl Block {
 /// Returns the lines of a schedule with their numbers, from 1, without blank lines and comments.
 fn statements(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_comment = false;
+    // Windows may begin a file with a mark of the byte order.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     (1_usize..).zip(text.lines()).filter_map(move |(number, line)| {
         if number.is_multiple_of(1 << 12) {
             interrupt::check();
@@ -234,9 +249,10 @@ pub fn read(text: &str) -> Result<Graph, GoalError> {
         (number_of_ranks != Some(ranks.len() as u32)).then(|| format!("`rank {} {{`", ranks.len()))
     };
     match missing {
-        Some(what) => {
-            Err(GoalError { line: text.lines().count(), message: format!("ends the file, but {what} is missing") })
-        }
+        Some(what) => Err(GoalError {
+            line: text.lines().count().max(1),
+            message: format!("ends the file, but {what} is missing"),
+        }),
         None => Ok(Graph::new(ranks)),
     }
 }
@@ -267,7 +283,7 @@ mod tests {
 
     #[test]
     fn operations_and_dependencies_are_read() {
-        let graph = read(RING).unwrap_or_else(|error| panic!("{error:?}"));
+        let graph = read(&format!("\u{feff}{RING}")).unwrap_or_else(|error| panic!("{error:?}"));
         let get = |rank, operation| graph.get(Rank(rank), OperationIx(operation));
         let compute = Operation::Compute { length: Duration::from_us(1), stream: StreamIx(3) };
         assert_eq!(get(0, 0), compute);
@@ -287,7 +303,7 @@ mod tests {
     fn errors_name_line_and_reason() {
         let head = "num_ranks 2\nrank 0 {\n";
         let cases = [
-            ("", 0, "ends the file, but `num_ranks` is missing"),
+            ("", 1, "ends the file, but `num_ranks` is missing"),
             ("num_ranks 0", 1, "has `0` as the number of ranks, which must be a whole number from 1 to 4294967294"),
             ("num_ranks 2\nrank 1 {", 2, "has `rank 1 {` where `rank 0 {` is expected"),
             ("num_ranks 2\nrank 0 {\n}\n", 3, "ends the file, but `rank 1 {` is missing"),
@@ -300,7 +316,7 @@ mod tests {
             (
                 "send 1b to 1 cpu 1 tag 2",
                 3,
-                "has `tag` after its end; options are `tag`, `cpu` and `nic`, in this order",
+                "has `tag` where its end is expected; options are `tag`, `cpu` and `nic`, in this order",
             ),
             ("recv 1b from 1 tag", 3, "ends where the value of `tag` is expected"),
             (
@@ -312,6 +328,7 @@ mod tests {
             ("a: calc 1\na: calc 2", 4, "defines the label `a` again"),
             ("a: calc 1\na requires b", 4, "names the label `b`, which no earlier line of the rank defines"),
             ("a: calc 1\na needs a", 4, "has `needs`; expected an operation, `requires` or `irequires`"),
+            ("a: calc 1\na requires a a", 4, "has `a` where its end is expected"),
             ("a: wait 1", 3, "has the operation `wait`; operations are `send`, `recv` and `calc`"),
         ];
         for (text, line, message) in cases {

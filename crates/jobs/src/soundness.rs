@@ -244,21 +244,26 @@ impl Waits {
 }
 
 /// Returns the first receive for which no message is left, if all receives before it have taken
-/// one. Receives name sender and tag.
+/// one: no message with its sender and tag, or no message at all.
 fn superfluous_receive(graph: &Graph) -> Option<Unsound> {
     let mut sent: FxHashMap<Envelope, u64> = FxHashMap::default();
+    let mut sent_to = vec![0_u64; graph.ranks() as usize];
     for (rank, _, operation) in all(graph) {
         if let Operation::Send { to, tag, .. } = operation {
             *sent.entry((rank, to, tag)).or_default() += 1;
+            sent_to[to.index()] += 1;
         }
     }
     all(graph).find_map(|(rank, operation, what)| {
-        let Operation::Receive { from: Some(from), tag: Some(tag) } = what else { return None };
-        if let Some(left) = sent.get_mut(&(from, rank, tag)).filter(|left| **left > 0) {
-            *left -= 1;
-            return None;
-        }
-        let message = format!("can never end: no message from rank {} with tag {tag} is left for it", from.0);
+        let Operation::Receive { from, tag } = what else { return None };
+        let take = |left: Option<&mut u64>| left.filter(|left| **left > 0).map(|left| *left -= 1).is_none();
+        let message = match from.zip(tag) {
+            Some((from, tag)) if take(sent.get_mut(&(from, rank, tag))) => {
+                format!("can never end: no message from rank {} with tag {tag} is left for it", from.0)
+            }
+            _ if take(sent_to.get_mut(rank.index())) => "can never end: no message is left for it".to_owned(),
+            _ => return None,
+        };
         Some(Unsound { rank, operation, message })
     })
 }
@@ -267,13 +272,19 @@ fn superfluous_receive(graph: &Graph) -> Option<Unsound> {
 /// other.
 fn never_ending(graph: &Graph) -> Option<Unsound> {
     let is_wild = |operation: &Operation| matches!(operation, Operation::Receive { from, tag } if from.is_none() || tag.is_none());
-    if !all(graph).any(|(_, _, operation)| is_wild(&operation)) {
-        let execution = Execution::run(graph, false);
-        let stuck = execution.stuck()?;
-        let superfluous = superfluous_receive(graph);
-        if superfluous.is_some() || !execution.is_ambiguous() {
-            return superfluous.or_else(|| Some(waits_for_itself(&execution, stuck)));
-        }
+    let has_wildcards = all(graph).any(|(_, _, operation)| is_wild(&operation));
+    let execution = (!has_wildcards).then(|| Execution::run(graph, false));
+    let stuck = execution.as_ref().map(Execution::stuck);
+    if stuck == Some(None) {
+        return None;
+    }
+    if let Some(superfluous) = superfluous_receive(graph) {
+        return Some(superfluous);
+    }
+    if let Some((execution, stuck)) = execution.zip(stuck.flatten())
+        && !execution.is_ambiguous()
+    {
+        return Some(waits_for_itself(&execution, stuck));
     }
     // Operations that wait for each other at one rank can never start, whatever arrives.
     let execution = Execution::run(graph, true);

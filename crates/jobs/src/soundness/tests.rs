@@ -94,12 +94,23 @@ fn competing_receives_are_refused_only_if_their_order_is_known() {
 /// Operations of one rank that wait for each other never start in any order.
 #[test]
 fn wildcards_hide_only_waits_for_messages() {
-    let errors = two(|one, _| {
-        one.receive(None, 0, Some(0));
+    let errors = two(|one, other| {
+        one.receive(None, 0, None);
+        one.receive(Some(Rank(1)), 0, Some(0));
+        other.send(Rank(0), 100, 0);
+        other.send(Rank(0), 100, 1);
     });
     assert_eq!(errors, []);
-    let errors = two(|one, _| {
+    let errors = two(|one, other| {
+        one.receive(None, 0, None);
+        one.receive(Some(Rank(1)), 0, Some(0));
+        other.send(Rank(0), 100, 0);
+    });
+    let message = "can never end: no message is left for it".to_owned();
+    assert_eq!(errors, [Unsound { rank: Rank(0), operation: OperationIx(1), message }]);
+    let errors = two(|one, other| {
         one.receive(None, 0, Some(0));
+        other.send(Rank(0), 100, 0);
         let computations = [1, 2].map(|length| one.compute(Duration::from_us(length), StreamIx(0)));
         one.wait(computations[0], computations[1], After::End);
         one.wait(computations[1], computations[0], After::Start);
