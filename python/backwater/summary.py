@@ -332,6 +332,11 @@ class Summary:
             )
         return [*lines, *(job.ending(self.simulated_ps) for job in self.unfinished_jobs)]
 
+    def failures(self) -> list[str]:
+        """Returns the details of a failure, after the outcome if they do not explain it."""
+        is_explained = self.violations or self.write_error is not None or self.deadlock is not None
+        return self.alarms() if is_explained else [self.ending(), *self.alarms()]
+
     def ending(self) -> str:
         """Returns the outcome in one line."""
         unfinished = style.counted(self.unfinished_flows, "flow")

@@ -104,6 +104,8 @@ def test_a_job_with_missing_acknowledgements_is_unfinished(tmp_path: Path) -> No
     [alarm] = summary.alarms()
     assert alarm.startswith(f"Job gather had not ended at {style.duration(summary.simulated_ps)}: 2 of 2 iterations")
     assert "has arrived and is not acknowledged; ..." in alarm
+    assert summary.failures() == [summary.ending(), alarm]
+    assert summary.ending().startswith("time-limit at ")
     [row] = table_of(result).rows
     assert row[4] == "2"
 

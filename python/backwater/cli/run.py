@@ -81,8 +81,8 @@ def run(
         if as_json:
             print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
         elif quiet and result.summary.exit_code:
-            for alarm in result.summary.alarms() or [result.summary.ending()]:
-                console.message(alarm)
+            for failure in result.summary.failures():
+                console.message(failure)
         elif not quiet:
             console.out.print(console.summary(result), crop=False)
         if report:

@@ -171,9 +171,7 @@ def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: R
     """Returns the measure of a run. Raises ConditionError if it has no value."""
     of = f"{group.label}, seed {run.summary.seed} ({run.directory})"
     if run.summary.exit_code not in RESULT_CODES:
-        raise condition.error(
-            "measure", f"{of} cannot be checked: {'; '.join(run.summary.alarms()) or run.summary.ending()}"
-        )
+        raise condition.error("measure", f"{of} cannot be checked: {'; '.join(run.summary.failures())}")
     if isinstance(measure, JobMeasure):
         if missing := _missing(measure, run):
             raise condition.error("measure", f"{of} has no value: {missing}")
