@@ -79,7 +79,7 @@ pub struct RunConfig {
     /// Seed of every random stream. Default 1.
     pub seed: u64,
     /// End of the traffic: no flow starts at or after this time. With `"jobs"`, the run ends with
-    /// the jobs (`collective`, `schedule`), at the first multiple of 10 us at which all of them
+    /// the jobs (`collective`, `schedule`), at the first multiple of 10 us after all of them
     /// have ended, and with it all other traffic. Default 1 ms.
     pub until: RunEnd,
     /// Longest run with `until = "jobs"`. Default 1 s.

@@ -580,7 +580,7 @@ fn jobs_have_equal_results_with_any_threads_and_stops() {
 }
 
 /// A run that ends with its jobs ends at the same time with any probes: at the first multiple of 10
-/// us after the jobs. Other traffic ends with it.
+/// us after the jobs have ended. Other traffic ends with it.
 #[test]
 fn the_end_of_jobs_depends_on_no_probe() {
     let with = |probes: &str| {
@@ -594,7 +594,10 @@ fn the_end_of_jobs_depends_on_no_probe() {
         while !run.advance(std::time::Duration::MAX).done {}
         let summary = run.finish().unwrap();
         let end: u64 = column(&directory, "jobs", "end_ps")[0].parse().unwrap();
-        assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Completed, end.next_multiple_of(10_000_000)));
+        assert_eq!(
+            (summary.outcome, summary.simulated_ps),
+            (Outcome::Completed, (end + 1).next_multiple_of(10_000_000))
+        );
         (["flows", "jobs"].map(|table| rows(directory.path(), table)), summary.totals)
     };
     let expected = with("sample_interval = \"0 s\", deadlock_check = \"0 s\"");
@@ -631,7 +634,7 @@ fn jobs_in_a_gap_are_not_complete_and_stalled_jobs_are_named() {
         (summary.outcome, &*summary.jobs[0].waiting),
         (Outcome::TimeLimit, &["rank 0 runs operation 0, a computation of 3 s".to_owned()][..])
     );
-    let (summary, _) = of("{ rank = 0, receive = -1, tag = 5 }");
+    let (summary, _) = of("{ rank = 0, receive = -1, tag = 5 }, { rank = 1, send = 0, bytes = \"1 B\" }");
     assert_eq!((summary.outcome, summary.jobs[0].operations_left), (Outcome::Stalled, 1));
     assert_eq!(summary.jobs[0].waiting, ["rank 0 waits for operation 0, a receive from any rank with tag 5"]);
 }
