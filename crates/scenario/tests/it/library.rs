@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let of = |folder: &str| std::fs::read_dir(root.join(folder)).expect("a folder of the repository");
-    let files = ["scenarios", "benches"].into_iter().flat_map(of).map(|entry| entry.expect("a readable folder").path());
+    let files = ["scenarios", "benches", "benches/jobs"]
+        .into_iter()
+        .flat_map(of)
+        .map(|entry| entry.expect("a readable folder").path());
     let mut files: Vec<_> =
         files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
     files.sort();
