@@ -272,9 +272,11 @@ impl Simulation {
             }
             let known = self.finished.len();
             self.forget_flows();
-            self.end_messages();
-            // The order of flows and messages does not depend on the times of these calls.
-            self.finished[known..].sort_by_key(|it| (it.acknowledged, it.flow, it.message));
+            if !self.ended.is_empty() {
+                self.end_messages();
+                // The order of flows and messages does not depend on the times of these calls.
+                self.finished[known..].sort_by_key(|it| (it.acknowledged, it.flow, it.message));
+            }
             if end == limit {
                 return true;
             }

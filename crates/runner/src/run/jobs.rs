@@ -118,6 +118,9 @@ impl Run {
 
     /// Writes the operations and iterations that have ended.
     pub(super) fn write_jobs(&mut self) {
+        if self.jobs.jobs.is_empty() {
+            return;
+        }
         let mut reports: Vec<(usize, Rank, Report)> = Vec::new();
         self.simulation.visit_applications(|_, application| {
             if let Some(program) = (application as &mut dyn Any).downcast_mut::<HostProgram>() {

@@ -100,9 +100,14 @@ impl QueuePair {
     /// a full one.
     #[inline(always)]
     fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
-        let before = |psn| self.payload_before(psn, fabric);
-        let not_in_flight = u64::from(self.recovery.not_in_flight(&self.progress)) * fabric.spec.mtu.get();
-        (before(self.progress.next) - before(self.progress.acked)).saturating_sub(not_in_flight)
+        let (mtu, Progress { next, acked, .. }) = (fabric.spec.mtu.get(), self.progress);
+        let not_in_flight = u64::from(self.recovery.not_in_flight(&self.progress)) * mtu;
+        // One test for both ends is faster than `payload_before` for each.
+        let sent = match &self.outgoing {
+            None => fabric.payload_before(next, self.bytes) - fabric.payload_before(acked, self.bytes),
+            Some(outgoing) => outgoing.payload_before(next, mtu) - outgoing.payload_before(acked, mtu),
+        };
+        sent.saturating_sub(not_in_flight)
     }
 
     /// Returns true for a connection whose messages are all acknowledged.
