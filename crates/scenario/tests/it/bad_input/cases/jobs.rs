@@ -100,6 +100,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         PART,
+        "kind = \"collective\"\noperation = \"send-receive\"\nbytes = \"1024 GiB\"\nrepeat = 10",
+        &["s.toml:39:1: error: traffic[0]: sends 10995116280 packets on one connection, must send less than \
+                4294967295"],
+    ),
+    (
+        PART,
         // 2^31 chunks per channel.
         "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"549755813888 B\"\nchunk = \"64 B\"\nchannels = \
              2\nhosts = [\"h0\", \"h1\"]",
