@@ -115,7 +115,7 @@ impl Block {
             let operation = self.operation(kind, words, own, ranks)?;
             return match self.labels.insert(label.to_owned(), operation) {
                 None => Ok(()),
-                Some(_) => Err(format!("defines the label `{label}` again")),
+                Some(_) => Err(format!("defines the label {} again", quoted(label))),
             };
         }
         if ["send", "recv", "calc"].contains(&first) {
@@ -124,13 +124,13 @@ impl Block {
         let after = match words.next("`requires` or `irequires`")? {
             "requires" => After::End,
             "irequires" => After::Start,
-            other => return Err(format!("has `{other}`; expected an operation, `requires` or `irequires`")),
+            other => return Err(format!("has {}; expected an operation, `requires` or `irequires`", quoted(other))),
         };
         let on = words.next("a label")?;
         words.end()?;
         let labelled = |label: &str| {
             let found = self.labels.get(label).copied();
-            found.ok_or_else(|| format!("names the label `{label}`, which no earlier line of the rank defines"))
+            found.ok_or_else(|| format!("names the label {}, which no earlier line of the rank defines", quoted(label)))
         };
         let (operation, on) = (labelled(first)?, labelled(on)?);
         self.rank.wait(operation, on, after);
@@ -180,7 +180,9 @@ impl Block {
                 let stream = stream(&mut words)?;
                 self.rank.compute(Duration::from_ns(length), stream)
             }
-            other => return Err(format!("has the operation `{other}`; operations are `send`, `recv` and `calc`")),
+            other => {
+                return Err(format!("has the operation {}; operations are `send`, `recv` and `calc`", quoted(other)));
+            }
         };
         words.end().map_err(|error| format!("{error}; options are `tag`, `cpu` and `nic`, in this order"))?;
         Ok(operation)
@@ -235,7 +237,7 @@ pub fn read(text: &str) -> Result<Graph, GoalError> {
                 let is_header = line.split_ascii_whitespace().eq(header.split_ascii_whitespace());
                 if own.0 == most || !is_header {
                     let expected = if own.0 == most { "the end of the file".to_owned() } else { format!("`{header}`") };
-                    return Err(error(format!("has `{line}` where {expected} is expected")));
+                    return Err(error(format!("has {} where {expected} is expected", quoted(line))));
                 }
                 block = Some(Block { rank: RankBuilder::default(), labels: FxHashMap::default() });
             }
