@@ -166,7 +166,7 @@ class Experiment:
                     if entry["file"] == "--set":
                         entry["file"] = str(self.path.parent / CHOICES)
                     key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
-                    found.setdefault(key, {**entry, "hint": entry["hint"] or _hint(entry, point)})
+                    found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
         if found:
             raise validation.scenario_error([*found.values()])
         return planned
@@ -189,12 +189,3 @@ class Experiment:
         if wrong:
             validation.fail(self.path, self._document, wrong)
         return Planned(job, known)
-
-
-def _hint(entry: Mapping[str, Any], point: Point) -> str:
-    """Returns a hint for a diagnostic without one: the point, and the remedy for an index beyond a list."""
-    of = f"in the scenario of {point}"
-    if not entry["message"].startswith("there is no entry"):
-        return of
-    option = entry["path"].rpartition(".")[0]
-    return f"{of}; write all entries to replace the list: {option} = [...]"

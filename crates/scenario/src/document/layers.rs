@@ -66,12 +66,13 @@ impl ValueNode {
             (Content::List(items), Content::Table(new)) => {
                 let length = items.len();
                 for Entry { key, key_origin, node } in new {
-                    let path = super::join(path, key);
+                    let of_entry = super::join(path, key);
                     match key.parse().ok().and_then(|index: usize| items.get_mut(index)) {
-                        Some(item) => item.overlay(node, &path, diagnostics),
+                        Some(item) => item.overlay(node, &of_entry, diagnostics),
                         None => {
-                            let message = super::no_entry(key, length);
-                            diagnostics.push((key_origin.clone(), Diagnostic::error(path, message)));
+                            let hint = format!("write all entries to replace the list: {path} = [...]");
+                            let error = Diagnostic::error(of_entry, super::no_entry(key, length)).hint(&hint);
+                            diagnostics.push((key_origin.clone(), error));
                         }
                     }
                 }
@@ -124,7 +125,8 @@ traffic.2.load = 0.7
     #[test]
     fn indices_beyond_a_list_are_rejected() {
         let result = layered(&[&["base"], &["axes", "other", "beyond"]]);
-        let message = "a.toml:12:9: error: traffic.2: there is no entry 2: the list has 2 entries, counted from 0";
+        let message = "a.toml:12:9: error: traffic.2: there is no entry 2: the list has 2 entries, counted from 0; \
+            write all entries to replace the list: traffic = [...]";
         assert_eq!(result, Err(message.into()));
     }
 
