@@ -39,7 +39,7 @@ impl TrafficOptions for AllToAllConfig {
         part.check_count(flows);
         part.sound()?;
         let (template, bytes) = (part.template(), self.bytes.get());
-        part.offer(&hosts, count as u64 - 1, bytes, part.window.start);
+        part.offer(&hosts, part.wire(bytes) * (count as u128 - 1), part.window.start);
         part.schedule(AllToAll { template, hosts, bytes }, flows);
         part.note(format!("{} flows of {} among {count} hosts", count * (count - 1), self.bytes));
         Some(())

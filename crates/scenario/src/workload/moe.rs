@@ -164,11 +164,14 @@ impl MoeConfig {
             }
             let late = total - fitting;
             most = most.max(late);
-            let bytes = |burst: u64| self.burst.get().min(self.bytes.get() - burst % bursts * self.burst.get());
-            let rest: u64 = (fitting..fitting + late % bursts).map(bytes).sum();
-            let each = late / bursts * self.bytes.get() + rest;
-            part.leave_out(late * hosts.len() as u64, each * hosts.len() as u64);
-            part.offer(hosts, 1, u64::from(self.iterations) * self.bytes.get() - each, start);
+            // Only the last burst of an iteration may be shorter.
+            let sent = |of_iteration: u128, of_burst: u128| {
+                of_iteration * u128::from(fitting / bursts) + of_burst * u128::from(fitting % bursts)
+            };
+            let [iteration, burst] = [self.bytes, self.burst].map(Bytes::get);
+            let left = u128::from(self.iterations) * u128::from(iteration) - sent(iteration.into(), burst.into());
+            part.leave_out(u128::from(late) * hosts.len() as u128, left * hosts.len() as u128);
+            part.offer(hosts, sent(part.wire(iteration), part.wire(burst)), start);
         }
         if most > 0 && part.ends_with_traffic() {
             let message = format!(
@@ -253,6 +256,15 @@ mod tests {
     /// Two groups of 16, as in Pyrrha's generator.
     const MOE: &str = "{ kind = \"moe\", groups = [\"h[0-15]\", \"h[16-31]\"], interval = \"5 ms\", iterations = 3, \
         shift = \"1 ms\" }";
+
+    /// Each of 16 hosts sends once and leaves out all other iterations, 2^72 B.
+    #[test]
+    fn counts_of_bursts_beyond_the_run_do_not_overflow() {
+        let many = "{ kind = \"moe\", groups = [\"h[0-15]\"], interval = \"5 ms\", iterations = 4294967295, bytes = \
+            \"1024 GiB\", burst = \"1024 GiB\" }";
+        let left_out = try_on(&fabric(), many, 1).unwrap().left_out;
+        assert_eq!((left_out.flows, left_out.bytes), (16 * 4_294_967_294, u64::MAX));
+    }
 
     #[test]
     fn hosts_send_bursts_by_popularity() {

@@ -3,7 +3,7 @@
 use super::jobs::PlannedJob;
 use super::schedule::{InClasses, Listed, Numbered, Schedule, draw};
 use super::sizes::{Distribution, FlowSizes};
-use super::{Common, MAX_FLOWS, NodeList, Offered, Role, SizesConfig, Traffic, TrafficConfig};
+use super::{Common, LeftOut, MAX_FLOWS, NodeList, Offered, Role, SizesConfig, Traffic, TrafficConfig};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::counted;
 use crate::scenario::RunConfig;
@@ -174,9 +174,13 @@ impl<'a> Part<'a> {
         self.made.warnings.push(Diagnostic::warning(self.field.clone(), message).hint(hint));
     }
 
-    /// Records that each of `hosts` sends `flows` flows of `bytes`, all of them from `start` on.
-    pub(super) fn offer(&mut self, hosts: &[NodeId], flows: u64, bytes: u64, start: Time) {
-        let wire = u128::from(self.scene.framing.message(bytes, self.scene.mtu)) * u128::from(flows);
+    /// Returns the wire bytes of a flow of `bytes`.
+    pub(super) fn wire(&self, bytes: u64) -> u128 {
+        self.scene.framing.message(bytes, self.scene.mtu).into()
+    }
+
+    /// Records that each of `hosts` sends `wire` bytes on the wire, all of them from `start` on.
+    pub(super) fn offer(&mut self, hosts: &[NodeId], wire: u128, start: Time) {
         let part = self.index;
         self.made.offered.extend(hosts.iter().map(|&host| Offered { part, host, start, wire }));
     }
@@ -187,10 +191,11 @@ impl<'a> Part<'a> {
     }
 
     /// Counts flows that would start after the window, if the window ends with the traffic.
-    pub(super) fn leave_out(&mut self, flows: u64, bytes: u64) {
+    pub(super) fn leave_out(&mut self, flows: u128, bytes: u128) {
         if self.ends_with_traffic() {
-            self.made.left_out.flows += flows;
-            self.made.left_out.bytes += bytes;
+            let LeftOut { flows: all, bytes: sum } = &mut self.made.left_out;
+            let most = |count: u128| count.try_into().unwrap_or(u64::MAX);
+            (*all, *sum) = (all.saturating_add(most(flows)), sum.saturating_add(most(bytes)));
         }
     }
 
@@ -359,7 +364,7 @@ impl<'a> Part<'a> {
             self.listed.push(flow);
         } else {
             self.late += 1;
-            self.leave_out(1, if flow.is_endless() { 0 } else { flow.bytes });
+            self.leave_out(1, if flow.is_endless() { 0 } else { flow.bytes.into() });
         }
     }
 
