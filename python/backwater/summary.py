@@ -104,9 +104,9 @@ class Job:
         iterations: Number of iterations.
         finished: Iterations that all ranks have ended.
         operations_left: Operations that have not ended.
-        waiting: Some messages that are not acknowledged (`500 of 1000 B of message 1.0 from rank 0 to rank 1 have
-            arrived`), and receives that wait for a message (`rank 3 waits for operation 5, a receive from rank 2 with
-            tag 0`).
+        waiting: Some messages that are not acknowledged (`500 of 1000 B of message 0 of flow 1, from rank 0 to rank 1,
+            have arrived`), receives that wait for a message (`rank 3 waits for operation 5, a receive from rank 2 with
+            tag 0`), and computations (`rank 0 runs operation 0, a computation of 3 s`).
     """
 
     job: str
